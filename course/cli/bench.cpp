@@ -1,0 +1,85 @@
+// bench: algorithms side by side on this machine.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "course/cli/command.hpp"
+#include "course/cli/launch.hpp"
+#include "course/cli/mine.hpp"
+#include "course/cli/passed_on.hpp"
+#include "course/cli/progress.hpp"
+#include "course/cli/setup.hpp"
+#include "course/cli/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr const char* kOptions =
+    "COLLECTIVE is what to measure: all_reduce. These go to the bench:\n"
+    "  --sizes 64K,1M,85M         bytes\n"
+    "  --algorithms a,b           naive, ring, mpi, mine (your own, when the exercises pass)\n"
+    "  --json | --csv FILE | --svg FILE\n";
+
+// By name or, when none is named, because there is something to measure.
+bool asks_for_mine(const Context& context, const std::vector<std::string>& words) {
+    bool named = false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool here =
+            words[i].starts_with("--algorithms=") || (i > 0 && words[i - 1] == "--algorithms");
+        if (here && words[i].find("mine") != std::string::npos) {
+            return true;
+        }
+        named = named || here;
+    }
+    return !named && read_progress(context.root).done.contains("ring_all_reduce");
+}
+
+bool asks_for_plot(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word == "--svg" || word.starts_with("--svg=");
+    });
+}
+
+void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
+    expect_rank_count(ranks);
+    if (asks_for_plot(passed_on)) {
+        install(context, "plot");
+    }
+    if (asks_for_mine(context, passed_on)) {
+        configure_mine(context, finished_exercises(context, false));
+        const auto library = context.build_folder() / "course" / "lab" / "libmine.so";
+        build_with_notice(context, "mine", library, "Building your stack");
+        passed_on.emplace_back("--mine");
+        passed_on.emplace_back(library);
+    }
+    if (isatty(STDERR_FILENO) == 1) {
+        passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
+    }
+    const auto program = context.build_folder() / "course" / "lab" / "bench";
+    build_with_notice(context, "bench", program, "Building the bench");
+    context.status = run_ranks(context, ranks, program, passed_on);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("bench", "Measure algorithms side by side");
+    auto ranks = std::make_shared<int>(2);
+    auto help = std::make_shared<bool>(false);
+    command->add_option("-n,--ranks", *ranks, "Processes")->capture_default_str();
+    command->add_flag("--help-bench", *help, "The bench's own options");
+    command->footer(kOptions);
+    pass_on_the_rest(*command, context);
+    command->callback([&context, command, ranks, help] {
+        if (*help) {
+            bench(context, 1, {"--help"});
+        } else {
+            bench(context, *ranks, command->remaining());
+        }
+    });
+}
+
+}  // namespace dist::cli

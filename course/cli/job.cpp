@@ -1,0 +1,185 @@
+#include "course/cli/job.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "course/cli/ended.hpp"
+#include "course/cli/error.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder for one job; goes when it is done, whatever happened.
+class RunFolder {
+  public:
+    RunFolder(const Context& context, bool keep) : keep_(keep) {
+        static std::atomic<int> number = 0;
+        path_ = context.build_folder() / "runs" / fmt::format("{}-{}", getpid(), ++number);
+        fs::remove_all(path_);
+        fs::create_directories(path_);
+    }
+    ~RunFolder() {
+        std::error_code ignored;
+        if (keep_) {
+            fmt::print(stderr, "  kept: {}\n", path_.string());
+        } else {
+            fs::remove_all(path_, ignored);
+        }
+    }
+    RunFolder(const RunFolder&) = delete;
+    RunFolder& operator=(const RunFolder&) = delete;
+    [[nodiscard]] const fs::path& path() const { return path_; }
+
+  private:
+    fs::path path_;
+    bool keep_;
+};
+
+/// Ends what is left of a job. mpirun does so itself; this is for what it lost sight of.
+class Leftovers {
+  public:
+    Leftovers(const harness::Board& board, const fs::path& executable)
+        : board_(board), executable_(fs::weakly_canonical(executable)) {}
+    ~Leftovers() {
+        for (const harness::Slot& slot : board_.slot) {
+            for (const int pid : {slot.watcher.load(), slot.pid.load()}) {
+                std::error_code gone;
+                const fs::path program = fs::read_symlink(fmt::format("/proc/{}/exe", pid), gone);
+                const bool lives = pid > 0 && !gone && program == executable_;
+                if (lives) {
+                    kill(pid, SIGKILL);
+                }
+                if (pid > 0) {
+                    waitpid(pid, nullptr, lives ? 0 : WNOHANG);  // an orphan of mpirun is our child
+                }
+            }
+        }
+    }
+    Leftovers(const Leftovers&) = delete;
+    Leftovers& operator=(const Leftovers&) = delete;
+
+  private:
+    const harness::Board& board_;
+    fs::path executable_;
+};
+
+Environment job_environment(
+    const fs::path& folder, const LaunchOptions& options, const std::string& after
+) {
+    Environment environment = mpi_environment();
+    environment.emplace_back(harness::kEnvFolder, folder.string());
+    environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
+    if (options.ranks > 0) {
+        environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
+    }
+    if (!options.test.empty()) {
+        environment.emplace_back(harness::kEnvTest, options.test);
+    }
+    if (options.delays) {
+        environment.emplace_back(harness::kEnvDelays, "1");
+    }
+    if (options.compute_s > 0) {
+        environment.emplace_back(harness::kEnvComputeS, fmt::format("{}", options.compute_s));
+    }
+    if (!after.empty()) {
+        environment.emplace_back(harness::kEnvAfter, after);
+    }
+    return environment;
+}
+
+}  // namespace
+
+std::vector<std::string> mpirun(int ranks) {
+    return {
+        "mpirun",
+        "--map-by",
+        ":OVERSUBSCRIBE",
+        "--bind-to",
+        "none",
+        "--mca",
+        "pml",
+        "ob1",
+        "--mca",
+        "btl",
+        "self,vader",
+        "-np",
+        std::to_string(ranks)};
+}
+
+Environment mpi_environment() {
+    return {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_mpi_yield_when_idle", "1"},
+        {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+        {"OMP_NUM_THREADS", "1"},
+        // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
+        {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1"},
+        {"UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1"},
+    };
+}
+
+void expect_rank_count(int ranks) {
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (ranks < 1 || ranks > harness::kMaxRanks) {
+        throw UsageError(fmt::format("-n {}: a run has 1 to {} ranks", ranks, harness::kMaxRanks));
+    }
+    if (ranks > 8 * cores) {
+        throw UsageError(fmt::format(
+            "-n {}: this machine has {} cores, enough for {} ranks (8 a core)", ranks, cores,
+            8 * cores
+        ));
+    }
+}
+
+Verdict run_job(
+    Context& context,
+    const Program& program,
+    const fs::path& executable,
+    const LaunchOptions& options,
+    const std::string& after
+) {
+    const int ranks = options.ranks > 0 ? options.ranks : program.ranks;
+    const RunFolder folder(context, options.keep);
+    const BoardFile board(folder.path());
+    Ended ended;
+    {
+        const Leftovers leftovers(*board, executable);
+        std::vector<std::string> command = mpirun(ranks);
+        command.push_back(executable.string());
+        RunOptions run_options;
+        run_options.environment = job_environment(folder.path(), options, after);
+        run_options.time_limit_s = options.wall_limit_s;
+        ended = run(context, command, run_options);
+    }
+    Job job;
+    job.folder = folder.path();
+    for (int r = 0; r < ranks; ++r) {
+        job.logs.push_back(read_rank_log(folder.path(), r));
+    }
+    job.board = &*board;
+    job.status = ended.status;
+    job.output = ended.output;
+    job.timed_out = ended.timed_out;
+    job.wall_limit_s = options.wall_limit_s;
+    Verdict verdict = judge(job);
+    if (!verdict.planned) {
+        verdict.tests.push_back(explain_no_plan(job));
+    }
+    double tests_s = 0;
+    for (const TestResult& test : verdict.tests) {
+        tests_s += test.duration_s;
+    }
+    context.spend("start", std::max(0.0, ended.seconds - tests_s));
+    context.spend("tests", tests_s);
+    return verdict;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,96 @@
+// The program behind ./shardlings: reads the command line; one file per command does the work.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "course/cli/command.hpp"
+#include "course/cli/error.hpp"
+#include "course/cli/manifest.hpp"
+#include "course/cli/subprocess.hpp"
+
+namespace {
+
+using namespace dist::cli;
+
+void add_commands(CLI::App& app, Context& context) {
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.add_flag(
+        "--verbose", context.verbose, "Show every cmake and mpirun line, and where the time went"
+    );
+    app.set_version_flag("--version", SHARDLINGS_VERSION);
+    app.add_option_function<std::string>(
+           "--preset", [&](const std::string& name) { context.preset = name; },
+           "Build folder: release, debug (address and undefined-behaviour sanitizers), cuda"
+    )
+        ->group("For authors")
+        ->check(CLI::IsMember({"release", "debug", "cuda"}));
+    for (const auto add :
+         {add_watch, add_run, add_list, add_hint, add_solution, add_diff, add_reset, add_verify,
+          add_doctor, add_bench, add_train, add_demo, add_test, add_check}) {
+        add(app, context);
+    }
+}
+
+/// Whether `name` stands where a command should and is none; says so, with the nearest.
+bool refuse_unknown(const CLI::App& app, const std::string& name) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+        names.push_back(command->get_name());
+    }
+    if (name.starts_with("-") || std::find(names.begin(), names.end(), name) != names.end()) {
+        return false;
+    }
+    const std::string near = nearest(name, names);
+    fmt::print(
+        stderr, "shardlings: there is no command '{}'.{} ./shardlings --help lists all\n", name,
+        near.empty() ? "" : fmt::format(" Did you mean '{}'?", near)
+    );
+    return true;
+}
+
+void print_times(const Context& context) {
+    if (!context.verbose || context.spent_s.empty()) {
+        return;
+    }
+    std::string line = "time:";
+    double sum = 0;
+    for (const auto& [part, seconds] : context.spent_s) {
+        line += fmt::format(" {} {:.2f} s,", part, seconds);
+        sum += seconds;
+    }
+    fmt::print(stderr, "  {} together {:.2f} s\n", line, sum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Context context;
+    const char* root = std::getenv("SHARDLINGS_ROOT");
+    context.root = root != nullptr ? std::filesystem::path(root) : std::filesystem::current_path();
+    catch_signals();
+
+    CLI::App app(
+        "Small exercises in distributed training: edit a file, save, see what is right.",
+        "shardlings"
+    );
+    try {
+        add_commands(app, context);
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (argc > 1 && refuse_unknown(app, argv[1])) {
+            return exit_status::kUsage;
+        }
+        return app.exit(error) == 0 ? exit_status::kDone : exit_status::kUsage;
+    } catch (const CommandError& error) {
+        fmt::print(stderr, "shardlings: {}\n", error.what());
+        return error.status();
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "shardlings: {} (a fault of the course, not yours)\n", error.what());
+        return exit_status::kOurs;
+    }
+    print_times(context);
+    return context.status;
+}

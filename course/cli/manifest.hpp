@@ -1,0 +1,69 @@
+// The one list of exercises: exercises/course.toml.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dist::cli {
+
+/// One exercise. All paths are relative to the repository.
+struct Exercise {
+    std::string name;
+    std::string chapter;  // "03_ring_and_tree"
+    std::string title;
+    std::string needs;  // "mpi" or "torch"
+    int difficulty = 1;
+    int importance = 1;
+    int minutes = 0;
+    int ranks = 1;                  // the most processes its test uses
+    std::vector<std::string> uses;  // exercises that the stub includes
+    std::vector<std::string> hints;
+
+    [[nodiscard]] std::filesystem::path source() const;  // what the student edits
+    [[nodiscard]] std::filesystem::path header() const;
+    [[nodiscard]] std::filesystem::path solution() const;
+    [[nodiscard]] std::filesystem::path test() const;
+    [[nodiscard]] std::filesystem::path lesson() const;
+    [[nodiscard]] std::filesystem::path mutants() const;       // folder
+    [[nodiscard]] std::filesystem::path alternatives() const;  // folder
+};
+
+/// A program that is built and run like an exercise: the harness's own test. Each file of `cases`
+/// is tried in the place of `source`.
+struct SelfTest {
+    std::string program;
+    std::filesystem::path source;
+    std::filesystem::path cases;
+    int ranks = 1;
+};
+
+/// What build and launch need to know of an exercise or a self test.
+struct Program {
+    std::string name;
+    std::filesystem::path source;  // the file under test, relative to the repository
+    int ranks = 1;
+    std::string needs = "mpi";
+    [[nodiscard]] std::string target() const { return name + "_test"; }
+};
+Program program_of(const Exercise& exercise);
+Program program_of(const SelfTest& self_test);
+
+struct Manifest {
+    std::vector<Exercise> exercises;  // in course order
+    std::vector<SelfTest> self_tests;
+
+    /// The exercise of that name; a path to one of its files names it too.
+    /// Errors  UsageError with the nearest name.
+    [[nodiscard]] const Exercise& find(std::string_view name) const;
+};
+
+/// Reads exercises/course.toml.
+/// Errors  CommandError that names file, line and field.
+Manifest read_manifest(const std::filesystem::path& root);
+
+/// The name that takes the fewest edits to reach; empty when none is near.
+std::string nearest(std::string_view name, const std::vector<std::string>& names);
+
+}  // namespace dist::cli

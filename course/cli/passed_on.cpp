@@ -1,0 +1,46 @@
+#include "course/cli/passed_on.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "course/cli/build.hpp"
+#include "course/cli/launch.hpp"
+#include "course/cli/subprocess.hpp"
+
+namespace dist::cli {
+
+void pass_on_the_rest(CLI::App& command, Context& context) {
+    command.allow_extras();
+    command.fallthrough(false);  // an option that is not known here is the program's, not the app's
+    command.add_flag("--verbose", context.verbose, "Show every cmake and mpirun line");
+}
+
+void build_with_notice(
+    Context& context,
+    const std::string& target,
+    const std::filesystem::path& product,
+    const std::string& notice
+) {
+    if (!std::filesystem::exists(product)) {
+        fmt::print(stderr, "{}\n", notice);
+    }
+    build_targets(context, {target});
+}
+
+int run_ranks(
+    Context& context,
+    int ranks,
+    const std::filesystem::path& program,
+    const std::vector<std::string>& arguments
+) {
+    std::vector<std::string> command = mpirun(ranks);
+    command.push_back(program.string());
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    RunOptions options;
+    options.environment = mpi_environment();
+    options.folder = std::filesystem::current_path();
+    options.attached = true;
+    return run(context, command, options).status;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,93 @@
+#include "course/lab/machine.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sched.h>
+#include <string_view>
+#include <unistd.h>
+
+#include <mpi.h>
+
+#include "course/runtime/error.hpp"
+
+namespace dist::lab {
+namespace {
+
+constexpr std::string_view kPrefix = "OMPI_MCA_";
+constexpr std::string_view kParts[] = {"btl", "coll", "mpi_yield_when_idle", "pml", "smsc"};
+
+std::string cpu_model() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("model name")) {
+            return line.substr(line.find(':') + 2);
+        }
+    }
+    return "unknown CPU";
+}
+
+std::string mpi_version() {
+    std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+    int length = 0;
+    MPI_CHECK(MPI_Get_library_version(text.data(), &length));
+    text.resize(static_cast<std::size_t>(length));
+    return text.substr(0, text.find_first_of(",\n"));
+}
+
+/// Open MPI's parameters that decide how messages travel; mpirun hands them on in the environment.
+std::string mpi_settings() {
+    std::string settings;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        std::string_view variable(*entry);
+        if (!variable.starts_with(kPrefix)) {
+            continue;
+        }
+        variable.remove_prefix(kPrefix.size());
+        for (const std::string_view part : kParts) {
+            if (variable.starts_with(part)) {
+                settings.append(settings.empty() ? "" : " ").append(variable);
+            }
+        }
+    }
+    return settings.empty() ? "defaults" : settings;
+}
+
+}  // namespace
+
+Machine describe_machine(const Communicator& comm) {
+    Machine machine;
+    machine.cpu = cpu_model();
+    machine.mpi = mpi_version();
+    machine.mpi_settings = mpi_settings();
+    machine.ranks = comm.size();
+    getloadavg(&machine.load, 1);
+
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    int ranks_here = 0;
+    int rank_here = 0;
+    MPI_CHECK(MPI_Comm_size(node, &ranks_here));
+    MPI_CHECK(MPI_Comm_rank(node, &rank_here));
+
+    // the cores of a node are those that any of its ranks may run on: it may be bound to one, or
+    // the job to a part of the machine
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    const int own = CPU_COUNT(&mine);
+    cpu_set_t all = mine;
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &all, sizeof all, MPI_BYTE, MPI_BOR, node));
+    MPI_CHECK(MPI_Comm_free(&node));
+
+    std::array<int, 3> largest{ranks_here, own, -CPU_COUNT(&all)};
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_INT, MPI_MAX, comm.handle()));
+    machine.ranks_per_node = largest[0];
+    machine.cores = -largest[2];
+    machine.bound = largest[1] == 1 && machine.ranks_per_node <= machine.cores;
+    const int first = rank_here == 0 ? 1 : 0;
+    MPI_CHECK(MPI_Allreduce(&first, &machine.nodes, 1, MPI_INT, MPI_SUM, comm.handle()));
+    return machine;
+}
+
+}  // namespace dist::lab

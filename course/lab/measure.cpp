@@ -1,0 +1,166 @@
+#include "course/lab/measure.hpp"
+
+#include <algorithm>
+#include <sys/resource.h>
+
+#include <mpi.h>
+
+#include "course/lab/statistics.hpp"
+#include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
+#include "course/runtime/seeded.hpp"
+
+namespace dist::lab {
+namespace {
+
+constexpr int kWarmUps = 2;
+constexpr long kMinClean = 5;         // worth some overtime
+constexpr double kMaxOvertime = 3.0;  // of the budget
+
+long involuntary_switches() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+
+/// The times of one algorithm at one size: the same on every rank.
+struct Series {
+    Algorithm algorithm;
+    std::vector<double> clean_s;
+    std::vector<double> all_s;
+    long wrong = 0;  // on this rank
+
+    void add(const Sample& sample, bool keep_disturbed) {
+        all_s.push_back(sample.seconds);
+        if (keep_disturbed || !sample.disturbed) {
+            clean_s.push_back(sample.seconds);
+        }
+    }
+
+    [[nodiscard]] Point summary(std::size_t size_bytes) const {
+        const std::vector<double>& times = clean_s.empty() ? all_s : clean_s;
+        return {
+            .algorithm = std::string(algorithm.name),
+            .size_bytes = size_bytes,
+            .min_s = quantile(times, 0.0),
+            .median_s = median(times),
+            .p95_s = quantile(times, 0.95),
+            .clean = static_cast<long>(clean_s.size()),
+            .run = static_cast<long>(all_s.size()),
+            .wrong = wrong};
+    }
+};
+
+/// Calls every algorithm once. Seconds of the slowest rank; disturbed if any rank was.
+std::vector<Sample> play_round(
+    std::vector<Series>& series, std::size_t n, Workspace& workspace, const Communicator& comm
+) {
+    std::vector<double> seconds;
+    std::vector<int> disturbed;
+    for (Series& one : series) {
+        const Call call{workspace.fresh(n), ReduceOp::sum, 0, comm};
+        const Sample sample = time_call(comm, [&] { one.algorithm.run(call); });
+        one.wrong += workspace.wrong(n);
+        seconds.push_back(sample.seconds);
+        disturbed.push_back(sample.disturbed ? 1 : 0);
+    }
+    const int count = static_cast<int>(series.size());
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, comm.handle())
+    );
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, disturbed.data(), count, MPI_INT, MPI_MAX, comm.handle())
+    );
+    std::vector<Sample> round;
+    for (std::size_t a = 0; a < series.size(); ++a) {
+        round.push_back({seconds[a], disturbed[a] != 0});
+    }
+    return round;
+}
+
+/// Done when the budget is spent; later when an algorithm has too few clean iterations by then.
+double fraction_done(const std::vector<Series>& series, double spent) {
+    const bool few = std::any_of(series.begin(), series.end(), [](const Series& one) {
+        return one.clean_s.size() < kMinClean;
+    });
+    return few ? spent / kMaxOvertime : spent;
+}
+
+}  // namespace
+
+Workspace::Workspace(
+    const Collective& collective, std::size_t n, const Communicator& comm, std::uint64_t seed
+)
+    : data_(n), input_(n), expected_(n) {
+    const std::vector<float> input = seeded_data(n, comm.rank(), seed);
+    std::copy(input.begin(), input.end(), input_.data());
+    collective.expect(expected_.span(), comm.size(), comm.rank(), seed);
+}
+
+std::span<float> Workspace::fresh(std::size_t n) {
+    std::copy_n(input_.data(), n, data_.data());
+    return data_.span().first(n);
+}
+
+long Workspace::wrong(std::size_t n) const {
+    long count = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        count += data_.data()[i] == expected_.data()[i] ? 0 : 1;  // NaN equals nothing
+    }
+    return count;
+}
+
+Sample time_call(const Communicator& comm, const std::function<void()>& call) {
+    // the second barrier begins when all ranks have left the first, and so ends nearly everywhere
+    // at once
+    MPI_CHECK(MPI_Barrier(comm.handle()));
+    MPI_CHECK(MPI_Barrier(comm.handle()));
+    const long switches = involuntary_switches();
+    const double start_s = now_s();
+    call();
+    const double end_s = now_s();
+    return {end_s - start_s, involuntary_switches() != switches};
+}
+
+double slowest(double seconds, const Communicator& comm) {
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm.handle()));
+    return seconds;
+}
+
+std::vector<Point> measure_size(
+    const std::vector<Algorithm>& algorithms,
+    std::size_t size_bytes,
+    const Effort& effort,
+    Workspace& workspace,
+    const Communicator& comm,
+    const std::function<void(double)>& progress
+) {
+    std::vector<Series> series;
+    series.reserve(algorithms.size());
+    for (const Algorithm& algorithm : algorithms) {
+        series.push_back({.algorithm = algorithm, .clean_s = {}, .all_s = {}});
+    }
+    const std::size_t n = size_bytes / sizeof(float);
+    for (int i = 0; i < kWarmUps; ++i) {
+        play_round(series, n, workspace, comm);
+    }
+    const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
+    const Stopwatch watch;
+    for (double done = 0.0; done < 1.0;) {
+        const std::vector<Sample> round = play_round(series, n, workspace, comm);
+        for (std::size_t a = 0; a < series.size(); ++a) {
+            series[a].add(round[a], effort.keep_disturbed);
+        }
+        // the same on every rank, so all leave the loop together
+        done = effort.iterations > 0
+                   ? static_cast<double>(series[0].all_s.size()) / effort.iterations
+                   : fraction_done(series, slowest(watch.elapsed_s(), comm) / budget_s);
+        progress(std::min(done, 1.0));
+    }
+    std::vector<Point> points;
+    for (Series& one : series) {
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &one.wrong, 1, MPI_LONG, MPI_SUM, comm.handle()));
+        points.push_back(one.summary(size_bytes));
+    }
+    return points;
+}
+
+}  // namespace dist::lab

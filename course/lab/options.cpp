@@ -1,0 +1,99 @@
+#include "course/lab/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <unistd.h>
+
+namespace dist::lab {
+namespace {
+
+constexpr std::size_t kMaxBytes = sizeof(float) * std::numeric_limits<int>::max();
+// data, input and expected result, and what an algorithm takes on top
+constexpr std::size_t kCopies = 5;
+
+}  // namespace
+
+std::size_t parse_size(const std::string& text) {
+    std::string bytes = text;
+    std::string problem;
+    try {
+        const CLI::AsSizeValue to_bytes(false);  // K is 1024
+        problem = to_bytes(bytes);
+    } catch (const CLI::ValidationError& error) {
+        problem = error.what();
+    }
+    if (!problem.empty() || text.starts_with('-')) {
+        throw UsageError(
+            fmt::format("\"{}\" is no size; write bytes, or use K, M, G: 64K,1M,85M", text)
+        );
+    }
+    const std::size_t size = std::stoull(bytes);
+    if (size == 0 || size % sizeof(float) != 0 || size > kMaxBytes) {
+        throw UsageError(fmt::format(
+            "size {} is {} bytes; it must be a multiple of 4 (the data are floats) from 4 to {}",
+            text, size, kMaxBytes
+        ));
+    }
+    return size;
+}
+
+Options parse_options(int argc, char** argv, std::string& help) {
+    Options options;
+    std::vector<std::string> sizes{"1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M", "85M"};
+    CLI::App app(
+        "Measures every implementation of a collective side by side, in one run.", "bench"
+    );
+    app.add_option("collective", options.collective, "What to measure: all_reduce")->required();
+    app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option(
+           "--algorithms", options.algorithms, "Which ones: naive,ring,mpi,mine (default: all)"
+    )
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    app.add_option("--mine", options.mine, "Library with your own code, for the algorithm mine");
+    app.add_option("--budget", options.budget_s, "Seconds for each size and algorithm")
+        ->capture_default_str()
+        ->check(CLI::Range(0.001, 3600.0));
+    app.add_option("--iterations", options.iterations, "Timed calls of each, instead of a budget")
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
+    app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
+    app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
+    app.add_option("--svg", options.svg, "Draw time against size, with gnuplot");
+    app.add_flag("--progress", options.progress, "Show progress on standard error");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        help = app.help();
+        return options;
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(error.what());
+    }
+    if (options.json && options.csv == "-") {
+        throw UsageError("--json and --csv - both want standard output; give --csv a file");
+    }
+    std::transform(sizes.begin(), sizes.end(), std::back_inserter(options.sizes_bytes), parse_size);
+    auto& ascending = options.sizes_bytes;
+    std::sort(ascending.begin(), ascending.end());
+    ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+    return options;
+}
+
+void check_memory(const std::vector<std::size_t>& sizes_bytes, int ranks) {
+    const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t largest = sizes_bytes.back();
+    const std::size_t fits = memory / kCopies / static_cast<std::size_t>(ranks);
+    if (largest > fits) {
+        throw UsageError(fmt::format(
+            "size {} does not fit: {} ranks on this machine's {} MiB can have {}M at most", largest,
+            ranks, memory >> 20U, fits >> 20U
+        ));
+    }
+}
+
+}  // namespace dist::lab

@@ -1,0 +1,105 @@
+#include "course/lab/registry.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdexcept>
+
+#include <mpi.h>
+
+#include "course/runtime/error.hpp"
+#include "course/runtime/seeded.hpp"
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+
+namespace dist::lab {
+namespace {
+
+void naive_all_reduce(const Call& call) {
+    all_reduce(call.data, call.op, call.comm);
+}
+
+void ring(const Call& call) {
+    ring_all_reduce(call.data, call.op, call.comm);
+}
+
+void mpi_all_reduce(const Call& call) {
+    MPI_CHECK(MPI_Allreduce(
+        MPI_IN_PLACE, call.data.data(), static_cast<int>(call.data.size()), MPI_FLOAT, MPI_SUM,
+        call.comm.handle()
+    ));
+}
+
+void expect_sum(std::span<float> out, int p, int /*r*/, std::uint64_t seed) {
+    std::fill(out.begin(), out.end(), 0.0F);
+    for (int src = 0; src < p; ++src) {
+        accumulate(seeded_data(out.size(), src, seed), out, ReduceOp::sum);
+    }
+}
+
+double all_reduce_factor(int p) {
+    return 2.0 * (p - 1) / p;
+}
+
+constexpr Collective kCollectives[] = {
+    {"all_reduce", "sum", all_reduce_factor, expect_sum},
+};
+
+constexpr Algorithm kAlgorithms[] = {
+    {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce},
+    {"all_reduce", "ring", "exercise ring_all_reduce", ring},
+    {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce},
+    {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
+};
+
+}  // namespace
+
+const Collective& find_collective(std::string_view name) {
+    std::vector<std::string_view> known;
+    for (const Collective& collective : kCollectives) {
+        if (collective.name == name) {
+            return collective;
+        }
+        known.push_back(collective.name);
+    }
+    throw std::invalid_argument(
+        fmt::format("no collective \"{}\"; there is: {}", name, fmt::join(known, ", "))
+    );
+}
+
+std::vector<Algorithm> find_algorithms(
+    const Collective& collective, const std::vector<std::string>& names
+) {
+    std::vector<Algorithm> all;
+    std::vector<std::string_view> known;
+    for (const Algorithm& algorithm : kAlgorithms) {
+        if (algorithm.collective == collective.name) {
+            all.push_back(algorithm);
+            known.push_back(algorithm.name);
+        }
+    }
+    if (names.empty()) {
+        return all;
+    }
+    const auto find = [](std::string_view name, const auto& list) {
+        return std::find_if(list.begin(), list.end(), [&](const auto& a) {
+            return a.name == name;
+        });
+    };
+    std::vector<Algorithm> chosen;
+    for (const std::string& name : names) {
+        const auto found = find(name, all);
+        if (found == all.end()) {
+            throw std::invalid_argument(fmt::format(
+                "no algorithm \"{}\" for {}; there are: {}", name, collective.name,
+                fmt::join(known, ", ")
+            ));
+        }
+        if (find(name, chosen) == chosen.end()) {
+            chosen.push_back(*found);
+        }
+    }
+    return chosen;
+}
+
+}  // namespace dist::lab

@@ -1,0 +1,58 @@
+// What the bench can measure: one row for each collective, one for each way to do it. A new
+// algorithm is one row in registry.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "course/runtime/communicator.hpp"
+#include "course/runtime/reduce_op.hpp"
+
+namespace dist::lab {
+
+/// What every algorithm is called with; each takes from it what it needs.
+struct Call {
+    std::span<float> data;  // in: this rank's contribution, out: the result
+    ReduceOp op;
+    int root;
+    const Communicator& comm;
+};
+using Run = void (*)(const Call&);
+
+/// A collective: what its result is, and what it costs at the least.
+struct Collective {
+    std::string_view name;
+    std::string_view redop;  // as nccl-tests prints it: "sum", or "none"
+
+    /// Bytes that the busiest rank must send, over the size: busbw = algbw * bus_factor(p).
+    double (*bus_factor)(int p);
+
+    /// Fills `out` with what rank r of p must end with, when each rank's input is
+    /// seeded_data(n, rank, seed).
+    void (*expect)(std::span<float> out, int p, int r, std::uint64_t seed);
+};
+
+/// One way to do a collective.
+struct Algorithm {
+    std::string_view collective;
+    std::string_view name;
+    std::string_view what;  // for the table's header
+    Run run;                // nullptr for `mine` until its library is loaded
+};
+
+/// The collective of that name.
+///
+/// Errors  std::invalid_argument, naming what exists.
+const Collective& find_collective(std::string_view name);
+
+/// The algorithms of those names, in that order, each once; all that exist if `names` is empty.
+///
+/// Errors  std::invalid_argument, naming what exists.
+std::vector<Algorithm> find_algorithms(
+    const Collective& collective, const std::vector<std::string>& names
+);
+
+}  // namespace dist::lab

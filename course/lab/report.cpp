@@ -1,0 +1,51 @@
+#include "course/lab/report.hpp"
+
+#include <algorithm>
+
+namespace dist::lab {
+
+std::vector<Row> rows(const Report& report) {
+    const auto median_of = [&](const std::string& algorithm, std::size_t size_bytes) {
+        const auto found =
+            std::find_if(report.points.begin(), report.points.end(), [&](const Point& point) {
+                return point.algorithm == algorithm && point.size_bytes == size_bytes;
+            });
+        return found == report.points.end() ? std::nullopt : std::optional(found->median_s);
+    };
+    std::vector<Row> rows;
+    for (const Point& point : report.points) {
+        Row row{.point = point, .vs_naive = {}, .vs_mpi = {}, .efficiency = {}};
+        row.algbw_gbs = static_cast<double>(point.size_bytes) / point.median_s / 1e9;
+        row.busbw_gbs = row.algbw_gbs * report.collective.bus_factor(report.machine.ranks);
+        if (const auto naive_s = median_of("naive", point.size_bytes)) {
+            row.vs_naive = *naive_s / point.median_s;
+        }
+        if (const auto mpi_s = median_of("mpi", point.size_bytes)) {
+            row.vs_mpi = *mpi_s / point.median_s;
+        }
+        row.bound_s = report.bound.seconds(point.size_bytes);
+        if (row.bound_s > 0.0) {
+            row.efficiency = row.bound_s / point.median_s;
+        }
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+std::vector<std::pair<std::string, std::optional<AlphaBeta>>> fits(const Report& report) {
+    std::vector<std::pair<std::string, std::optional<AlphaBeta>>> lines;
+    for (const Algorithm& algorithm : report.algorithms) {
+        std::vector<double> sizes_bytes;
+        std::vector<double> times_s;
+        for (const Point& point : report.points) {
+            if (point.algorithm == algorithm.name) {
+                sizes_bytes.push_back(static_cast<double>(point.size_bytes));
+                times_s.push_back(point.median_s);
+            }
+        }
+        lines.emplace_back(algorithm.name, fit_alpha_beta(sizes_bytes, times_s));
+    }
+    return lines;
+}
+
+}  // namespace dist::lab

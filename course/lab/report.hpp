@@ -1,0 +1,51 @@
+// The bench's results as a table, as JSON and as CSV.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "course/lab/bound.hpp"
+#include "course/lab/machine.hpp"
+#include "course/lab/measure.hpp"
+#include "course/lab/registry.hpp"
+#include "course/lab/statistics.hpp"
+
+namespace dist::lab {
+
+/// Everything that one run of the bench found out.
+struct Report {
+    Collective collective;
+    std::vector<Algorithm> algorithms;
+    Machine machine;
+    std::uint64_t seed = 0;
+    std::vector<std::string> notes;  // what was left out, and why
+    LowerBound bound;
+    std::vector<Point> points;  // by size, then in the order of the algorithms
+};
+
+/// A point and what follows from it.
+struct Row {
+    Point point;
+    double algbw_gbs = 0.0;          // 10^9 bytes a second: size over time
+    double busbw_gbs = 0.0;          // what each link carried of it, by nccl-tests' factor
+    std::optional<double> vs_naive;  // naive's time over this time: above 1 is faster than naive
+    std::optional<double> vs_mpi;
+    double bound_s = 0.0;
+    std::optional<double> efficiency;  // bound over time
+};
+
+std::vector<Row> rows(const Report& report);
+
+/// For each algorithm, in order, the line through its medians; empty where none fits.
+std::vector<std::pair<std::string, std::optional<AlphaBeta>>> fits(const Report& report);
+
+/// The table for people: lines with # say how it was made.
+std::string to_table(const Report& report);
+
+std::string to_json(const Report& report);
+
+std::string to_csv(const Report& report);
+
+}  // namespace dist::lab

@@ -1,0 +1,34 @@
+// What the trainer knows of a network: pictures in, one score per class out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <torch/nn/module.h>
+
+namespace dist::nn {
+
+/// A classifier of pictures. Its parameters and buffers are those of torch::nn::Module.
+class Model : public torch::nn::Module {
+  public:
+    /// The scores of every class, before softmax.
+    ///
+    /// pictures  (B, 3, 32, 32) float32, normalised.
+    /// Returns   (B, classes); float32, or bfloat16 under autocast.
+    virtual at::Tensor forward(at::Tensor pictures) = 0;
+};
+
+/// Makes a model by the name that the command line uses, with fresh weights from LibTorch's
+/// generator (torch::manual_seed).
+///
+/// name     resnet34           21,282,122 parameters with 10 classes; 3x3 stem for 32x32 pictures
+///          resnet34-imagenet  21,289,802 parameters with 10 classes; 7x7 stem and pooling, ten
+///                             times faster on 32x32 pictures, and less accurate
+///          small              three convolutions without batch normalisation: what it learns from
+///                             a global batch does not depend on how many ranks share that batch
+///
+/// Errors   std::invalid_argument for any other name.
+std::shared_ptr<Model> make_model(const std::string& name, std::int64_t classes = 10);
+
+}  // namespace dist::nn

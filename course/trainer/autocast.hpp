@@ -1,0 +1,41 @@
+// bfloat16 where it is safe: LibTorch's autocast on the CPU, for every version from 1.13 on.
+#pragma once
+
+#include <ATen/autocast_mode.h>
+
+#include <torch/version.h>
+
+namespace dist::trainer {
+
+/// While it lives, convolutions and matrix products compute in bfloat16, if `enabled`; the rest
+/// stays float32. Gradients are float32 in any case.
+class Autocast {
+  public:
+    explicit Autocast(bool enabled) {
+        at::autocast::increment_nesting();
+        set(enabled);
+    }
+    ~Autocast() {
+        if (at::autocast::decrement_nesting() == 0) {
+            at::autocast::clear_cache();  // of weights in bfloat16: the next step has new ones
+        }
+        set(false);
+    }
+    Autocast(const Autocast&) = delete;
+    Autocast& operator=(const Autocast&) = delete;
+    Autocast(Autocast&&) = delete;
+    Autocast& operator=(Autocast&&) = delete;
+
+  private:
+    static void set(bool enabled) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+        at::autocast::set_autocast_enabled(at::kCPU, enabled);
+        at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+#else
+        at::autocast::set_cpu_enabled(enabled);
+        at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+#endif
+    }
+};
+
+}  // namespace dist::trainer

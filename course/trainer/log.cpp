@@ -1,0 +1,91 @@
+#include "course/trainer/log.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace dist::trainer {
+
+namespace {
+
+// ordered: the line reads as it was written
+using Json = nlohmann::ordered_json;
+
+// Where the lines of steps up to `keep_steps` end, in bytes from the start of the file.
+std::uintmax_t end_of_steps(const std::filesystem::path& path, std::size_t keep_steps) {
+    std::ifstream in(path);
+    std::uintmax_t end = 0;
+    for (std::string line; std::getline(in, line) && !in.eof();) {
+        const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+        if (!record.is_object() || record.value("step", keep_steps + 1) > keep_steps) {
+            break;
+        }
+        end += line.size() + 1;
+    }
+    return end;
+}
+
+}  // namespace
+
+Log::Log(const std::filesystem::path& path, std::size_t keep_steps) : path_(path) {
+    if (keep_steps > 0 && std::filesystem::is_regular_file(path)) {
+        std::error_code
+            ignored;  // a file that cannot be cut cannot be opened either, and that is told
+        std::filesystem::resize_file(path, end_of_steps(path, keep_steps), ignored);
+        out_.open(path, std::ios::app);
+    } else {
+        out_.open(path);
+    }
+    if (!out_) {
+        throw std::runtime_error(
+            "--log " + path.string() + ": cannot be written (" + std::strerror(errno) +
+            "); give a path in a folder that is there and yours"
+        );
+    }
+}
+
+void Log::write(const StepRecord& record) {
+    const Json line = {
+        {"step", record.step},
+        {"epoch", record.epoch},
+        {"loss", record.loss},
+        {"accuracy", record.accuracy},
+        {"images", record.images},
+        {"images_per_s", record.images_per_s},
+        {"rate", record.rate},
+        {"forward_s", record.forward_s},
+        {"backward_s", record.backward_s},
+        {"communication_s", record.communication_s},
+        {"optimizer_s", record.optimizer_s},
+    };
+    write_line(line.dump());
+}
+
+void Log::write(const EpochRecord& record) {
+    const Json line = {
+        {"step", record.step},
+        {"epoch", record.epoch},
+        {"test_accuracy", record.test_accuracy},
+        {"test_images", record.test_images},
+        {"synthetic", record.synthetic},
+        {"duration_s", record.duration_s},
+    };
+    write_line(line.dump());
+}
+
+void Log::write_line(const std::string& line) {
+    if (!out_.is_open()) {
+        return;
+    }
+    if (!(out_ << line << std::endl)) {
+        throw std::runtime_error(
+            "--log " + path_.string() + ": the line could not be written (" + std::strerror(errno) +
+            ")"
+        );
+    }
+}
+
+}  // namespace dist::trainer

@@ -1,0 +1,59 @@
+// The record of a run: JSON lines, for plots and for comparing runs.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace dist::trainer {
+
+/// What is known of one step. Times are rank 0's, in seconds.
+struct StepRecord {
+    std::size_t step = 0;     ///< from 1
+    std::size_t epoch = 0;    ///< from 1
+    double loss = 0;          ///< mean over the global batch
+    double accuracy = 0;      ///< 0 to 1, of the global batch, before the step
+    std::size_t images = 0;   ///< trained on so far, over all ranks: the x-axis that runs share
+    double images_per_s = 0;  ///< this step's, over all ranks
+    double rate = 0;
+    double forward_s = 0;
+    double backward_s = 0;
+    double communication_s = 0;  ///< average_gradients, waiting for slower ranks included
+    double optimizer_s = 0;
+};
+
+/// What is known of one epoch.
+struct EpochRecord {
+    std::size_t step = 0;
+    std::size_t epoch = 0;     ///< from 1
+    double test_accuracy = 0;  ///< 0 to 1
+    std::size_t test_images = 0;
+    bool synthetic = false;  ///< not on real pictures
+    double duration_s = 0;   ///< training and test
+};
+
+/// A file with one JSON object a line, each on the disk's way as soon as it is written.
+class Log {
+  public:
+    /// No file: records are dropped.
+    Log() = default;
+
+    /// keep_steps  0: a new file. Otherwise lines of steps up to this one are kept, and what an
+    ///             interrupted run wrote after it is cut off.
+    ///
+    /// Errors      std::runtime_error if the file cannot be written.
+    explicit Log(const std::filesystem::path& path, std::size_t keep_steps = 0);
+
+    /// Errors  std::runtime_error if the line cannot be written.
+    void write(const StepRecord& record);
+    void write(const EpochRecord& record);
+
+  private:
+    void write_line(const std::string& line);
+
+    std::filesystem::path path_;
+    std::ofstream out_;
+};
+
+}  // namespace dist::trainer

@@ -1,0 +1,54 @@
+// mpirun -n RANKS trainer OPTIONS
+#include <cstdio>
+
+#include "course/runtime/environment.hpp"
+#include "course/runtime/error.hpp"
+#include "course/trainer/options.hpp"
+#include "course/trainer/progress.hpp"
+#include "course/trainer/stack.hpp"
+#include "course/trainer/stop.hpp"
+#include "course/trainer/train.hpp"
+
+#ifndef SHARDLINGS_MINE
+#define SHARDLINGS_MINE ""
+#endif
+
+namespace {
+
+using namespace dist::trainer;
+
+int run(int argc, char** argv, const dist::Communicator& comm) {
+    const bool first = comm.rank() == 0;
+    try {
+        Options options;
+        if (const auto help = parse_options(argc, argv, options)) {
+            if (first) {
+                std::fputs(help->c_str(), stdout);
+            }
+            return 0;
+        }
+        options.mine = SHARDLINGS_MINE;
+        train(options, comm);
+        return 0;
+    } catch (const Stop& stop) {
+        if (first) {
+            std::fprintf(stderr, "train: %s\n", stop.what());
+        }
+        return stop.status();
+    } catch (const dist::NotImplemented& missing) {  // a stub: it throws on every rank
+        if (first) {
+            std::fprintf(
+                stderr, "train: %s; write it, or train with --stack reference\n", missing.what()
+            );
+        }
+        return 1;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return dist::run_main(argc, argv, [&](const dist::Communicator& comm) {
+        return run(argc, argv, comm);
+    });
+}

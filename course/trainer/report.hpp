@@ -1,0 +1,51 @@
+// What a run tells: the screen and the log. All of it is rank 0's.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "course/data/cifar10.hpp"
+#include "course/runtime/clock.hpp"
+#include "course/runtime/communicator.hpp"
+#include "course/trainer/log.hpp"
+#include "course/trainer/options.hpp"
+#include "course/trainer/progress.hpp"
+
+namespace dist::trainer {
+
+/// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
+class Report {
+  public:
+    /// Prints what is trained on what, and on whose code.
+    Report(const Options& options, const data::Dataset& data, const Communicator& comm);
+
+    /// done         steps of an earlier run that this one goes on from, or 0.
+    /// steps        of the whole run, `epoch_steps` of them an epoch.
+    ///
+    /// Errors       Stop, on every rank, if the log cannot be written.
+    void begin_run(std::size_t done, std::size_t steps, std::size_t epoch_steps);
+
+    void begin_epoch(std::size_t epoch);
+    void end_step(const StepRecord& record);
+    void end_epoch(EpochRecord record);
+
+    /// step  steps done in all: fewer than the whole run's, if it was to stop early.
+    void end_run(std::size_t step);
+
+  private:
+    const Options& options_;
+    const data::Dataset& data_;
+    const Communicator& comm_;
+    Progress progress_;
+    Log log_;
+    std::size_t steps_ = 0;
+    std::size_t epoch_steps_ = 0;
+    Status status_;            // of this epoch
+    std::size_t counted_ = 0;  // steps in the status's means
+    double training_s_ = 0;    // in this epoch
+    Stopwatch epoch_time_;
+    Stopwatch run_time_;
+    std::optional<EpochRecord> last_;
+};
+
+}  // namespace dist::trainer

@@ -1,0 +1,29 @@
+// Exercise 05: all replicas of a model start from the same weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <span>
+
+#include "course/runtime/communicator.hpp"
+#include "course/runtime/error.hpp"
+
+namespace dist {
+
+/// Copies the root's parameters to every rank, in place: afterwards every replica holds the same
+/// numbers, bit for bit.
+///
+/// parameters  the model's tensors, float32 on the CPU, any shape, contiguous or not; the same
+///             shapes in the same order on every rank. They stay the same tensors: an optimizer
+///             that holds them sees the new numbers. Those that require a gradient still do.
+/// root        the rank whose numbers everybody gets; the same on every rank.
+/// comm        collective: every rank of `comm` makes this call.
+///
+/// Cost        one broadcast for each tensor: p-1 messages from the root, with all its elements.
+/// Errors      dist::Error if a message fails; std::invalid_argument if root is not a rank of comm.
+/// Source      Li et al. (2020), "PyTorch Distributed: Experiences on Accelerating Data Parallel
+///             Training", section 3: DistributedDataParallel does this when it is constructed.
+void broadcast_parameters(
+    std::span<const at::Tensor> parameters, int root, const Communicator& comm
+);
+
+}  // namespace dist

@@ -1,0 +1,117 @@
+# Targets for every exercise of exercises/course.toml:
+#   solution_NAME      the reference, a static library of one file
+#   NAME_test_object   the test
+#   NAME_test          the test, the student's file, and the reference of everything else: one missing function is a link
+#                      error, never the reference in disguise
+# Exercises that need LibTorch exist only where it was found.
+
+# Reads the fields that the build needs; the manifest keeps one field a line. Sets EXERCISES (names in course order)
+# and EXERCISE_<name>_{chapter,needs}.
+function(read_manifest file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(STRINGS ${file} lines REGEX "^(name|chapter|needs) = ")
+  set(names)
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^([a-z]+) = \"([a-z0-9_]+)\".*" "\\1;\\2" pair "${line}")
+    list(GET pair 0 field)
+    list(GET pair 1 value)
+    if(field STREQUAL "name")
+      list(APPEND names ${value})
+      set(name ${value})
+    else()
+      set(EXERCISE_${name}_${field} ${value} PARENT_SCOPE)
+    endif()
+  endforeach()
+  set(EXERCISES ${names} PARENT_SCOPE)
+endfunction()
+
+read_manifest(${PROJECT_SOURCE_DIR}/exercises/course.toml)
+
+# Libraries for the code of an exercise, by what it needs.
+function(link_needs target visibility needs)
+  target_link_libraries(${target} ${visibility} dist::base dist::runtime)
+  if(needs STREQUAL "torch")
+    target_link_libraries(${target} ${visibility} LibTorch::LibTorch)
+  endif()
+endfunction()
+
+set(available)
+foreach(name IN LISTS EXERCISES)
+  set(needs ${EXERCISE_${name}_needs})
+  if(needs STREQUAL "torch" AND NOT LibTorch_FOUND)
+    continue()
+  endif()
+  list(PREPEND available ${name})  # later exercises first: a linker looks to the right, and code uses what came before
+  set(path ${EXERCISE_${name}_chapter}/${name})
+
+  add_library(solution_${name} STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/solutions/${path}.cpp)
+  link_needs(solution_${name} PUBLIC ${needs})
+  target_link_libraries(solution_${name} PRIVATE dist::warnings)
+
+  add_library(mine_${name} OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${path}.cpp)
+  link_needs(mine_${name} PRIVATE ${needs})
+  target_link_libraries(mine_${name} PRIVATE dist::student_warnings)
+  set_target_properties(mine_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(solution_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endforeach()
+
+foreach(name IN LISTS available)
+  set(needs ${EXERCISE_${name}_needs})
+  set(path ${EXERCISE_${name}_chapter}/${name})
+  set(others)
+  foreach(other IN LISTS available)
+    if(NOT other STREQUAL name AND (needs STREQUAL "torch" OR EXERCISE_${other}_needs STREQUAL "mpi"))
+      list(APPEND others solution_${other})
+    endif()
+  endforeach()
+
+  add_library(${name}_test_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/${path}_test.cpp)
+  link_needs(${name}_test_object PRIVATE ${needs})
+  target_link_libraries(${name}_test_object PRIVATE dist::harness dist::warnings)
+
+  add_executable(${name}_test EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${path}.cpp $<TARGET_OBJECTS:${name}_test_object>)
+  link_needs(${name}_test PRIVATE ${needs})
+  target_link_libraries(${name}_test PRIVATE dist::student_warnings dist::harness ${others} dist::runtime)
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endforeach()
+
+# For CTest: the student's file, and the reference in its place.
+foreach(name IN LISTS EXERCISES)
+  set(path ${EXERCISE_${name}_chapter}/${name}.cpp)
+  set(command ${PROJECT_SOURCE_DIR}/shardlings run ${name})
+  add_test(NAME exercise.${name} COMMAND ${command})
+  add_test(NAME solution.${name} COMMAND ${command} --as ${PROJECT_SOURCE_DIR}/solutions/${path})
+  set_tests_properties(exercise.${name} solution.${name} PROPERTIES
+    RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 6)
+  set_tests_properties(exercise.${name} PROPERTIES
+    LABELS "exercise;${EXERCISE_${name}_chapter};${EXERCISE_${name}_needs}")
+  set_tests_properties(solution.${name} PROPERTIES
+    LABELS "solution;${EXERCISE_${name}_chapter};${EXERCISE_${name}_needs}")
+endforeach()
+
+# The stack: every reference solution, or, for `--stack mine`, the student's code of the exercises in SHARDLINGS_MINE
+# and the reference for the rest.
+#   dist::stack       chapters 01 to 04        dist::stack_mine
+#   dist::stack_torch chapters 05 and later    dist::stack_torch_mine
+function(add_stack target student needs_list)
+  add_library(${target} INTERFACE)
+  foreach(name IN LISTS available)
+    if(NOT EXERCISE_${name}_needs IN_LIST needs_list)
+      continue()
+    endif()
+    if(student AND name IN_LIST SHARDLINGS_MINE)
+      target_sources(${target} INTERFACE $<TARGET_OBJECTS:mine_${name}>)
+    else()
+      target_link_libraries(${target} INTERFACE solution_${name})
+    endif()
+  endforeach()
+  target_link_libraries(${target} INTERFACE dist::runtime)
+  string(REPLACE "dist_" "dist::" alias ${target})
+  add_library(${alias} ALIAS ${target})
+endfunction()
+add_stack(dist_stack FALSE "mpi")
+add_stack(dist_stack_mine TRUE "mpi")
+if(LibTorch_FOUND)
+  add_stack(dist_stack_torch FALSE "mpi;torch")
+  add_stack(dist_stack_torch_mine TRUE "mpi;torch")
+endif()

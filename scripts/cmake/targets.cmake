@@ -1,0 +1,20 @@
+# What all targets share: warnings, sanitizers, include root. Nothing is set globally.
+
+add_library(dist_warnings INTERFACE)
+add_library(dist::warnings ALIAS dist_warnings)
+target_compile_options(dist_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+
+# For a student's file: told, not stopped. A stub's parameters are unused, and that is no news.
+add_library(dist_student_warnings INTERFACE)
+add_library(dist::student_warnings ALIAS dist_student_warnings)
+target_compile_options(dist_student_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter)
+
+# Every target of the course: includes start at the repository's root.
+add_library(dist_base INTERFACE)
+add_library(dist::base ALIAS dist_base)
+target_include_directories(dist_base INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_features(dist_base INTERFACE cxx_std_20)
+if(SHARDLINGS_SANITIZE)
+  target_compile_options(dist_base INTERFACE -fsanitize=${SHARDLINGS_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(dist_base INTERFACE -fsanitize=${SHARDLINGS_SANITIZE})
+endif()

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Installs what is missing, and shows the line first. Prints nothing when nothing is missing.
+#
+#   scripts/setup.sh base     what every command needs
+#   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
+#   scripts/setup.sh plot     gnuplot: `bench --svg`
+#
+# As root, or with a sudo that asks for no password, it installs; on a terminal it asks first;
+# otherwise the line stays on the screen and the exit status is 2.
+set -eu
+cd "$(dirname "$0")/.."
+
+missing=
+say() { printf '%s\n' "$*" >&2; }
+
+# need_command NAME PACKAGE: the package is missing when the program is.
+need_command() { command -v "$1" >/dev/null || missing="$missing $2"; }
+
+# need_header PATH PACKAGE: likewise, for a file or folder that the compiler has to find.
+need_header() {
+    for prefix in /usr /usr/local ${CMAKE_PREFIX_PATH:-} ${CONDA_PREFIX:-}; do
+        [ -e "$prefix/include/$1" ] && return
+    done
+    missing="$missing $2"
+}
+
+for group in "${@:-base}"; do
+    case $group in
+    base)
+        need_command c++ g++
+        need_command cmake cmake
+        need_command ninja ninja-build
+        need_command git git
+        need_command addr2line binutils
+        need_command mpicxx libopenmpi-dev
+        need_command mpirun openmpi-bin
+        need_header catch2 catch2
+        need_header CLI/CLI.hpp libcli11-dev
+        need_header fmt/format.h libfmt-dev
+        need_header nlohmann/json.hpp nlohmann-json3-dev
+        need_header toml++/toml.h libtomlplusplus-dev
+        # only makes builds faster: comes along, and is not missed
+        [ -z "$missing" ] || need_command ccache ccache
+        ;;
+    torch)
+        # a LibTorch that CMake found elsewhere (Torch_DIR, Python's torch) is as good
+        grep -q '^LibTorch_INCLUDE_DIR:PATH=/' build/release/CMakeCache.txt 2>/dev/null ||
+            need_header torch/csrc/api/include/torch/torch.h libtorch-dev
+        ;;
+    plot) need_command gnuplot gnuplot-nox ;;
+    *)
+        say "setup: no group is called \"$group\"; there are base, torch and plot"
+        exit 2
+        ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    say "Missing, by the names of Debian's packages:$missing"
+    say "Install them with this system's package manager, and start again."
+    exit 2
+fi
+install="apt-get install -y --no-install-recommends$missing"
+say "Needed and not installed:$missing"
+say "    $install"
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    as_root=sudo
+    if ! command -v sudo >/dev/null; then
+        say "Run this line as root, and start again."
+        exit 2
+    elif ! sudo -n true 2>/dev/null; then
+        if ! [ -t 0 ] || ! [ -t 2 ]; then
+            say "Run this line with sudo, and start again."
+            exit 2
+        fi
+        printf 'Run it with sudo now? [Y/n] ' >&2
+        read -r answer
+        case $answer in [Nn]*) exit 2 ;; esac
+        sudo -v || exit 2 # asks for the password here, where it can be seen
+    fi
+fi
+
+# One line for every 25 packages; all of apt's own words go to the log.
+log=.shardlings/setup.log
+mkdir -p .shardlings
+progress() {
+    tee "$log" | awk '
+        /^[0-9]+ upgraded, / { total = $3; print "    " total " packages, with what they need" }
+        /^Need to get /      { print "    " $4 " " $5 " to download" }
+        /^Setting up /       { if (++done % 25 == 0) print "    " done " of " total " set up" }
+        /^setup: /           { status = $2 }
+        { fflush() }
+        END { exit status }' >&2
+}
+apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300"
+# shellcheck disable=SC2086 # words are meant to be split
+if ! {
+    $apt update 2>&1
+    status=0
+    $apt ${install#apt-get } 2>&1 || status=$?
+    echo "setup: $status"
+} </dev/null | progress; then
+    tail -n 5 "$log" >&2
+    say "Installing failed (all of it: $log). Run the line above yourself, and start again."
+    exit 2
+fi
+say "    installed"

@@ -1,0 +1,169 @@
+// What broadcast_parameters must do: the root's numbers everywhere, in the tensors that were there.
+#include "exercises/05_data_parallel/broadcast_parameters.hpp"
+
+#include <ATen/ops/empty.h>
+#include <stdexcept>
+#include <string>
+
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "This exercise stands on your own broadcast, of chapter 02.");
+
+const std::vector<std::vector<std::int64_t>> kShapes = {{4, 3}, {7}, {}, {2, 3, 5}, {0}};
+
+/// The elements of `tensor` in logical order, wherever they lie in memory.
+std::vector<float> elements(const at::Tensor& tensor) {
+    const at::Tensor flat = tensor.detach().contiguous();
+    return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
+}
+
+/// A tensor of this shape with input(n, rank, salt) in it.
+at::Tensor filled(at::IntArrayRef shape, int rank, std::uint64_t salt) {
+    const at::Tensor tensor = at::empty(shape, at::kFloat);
+    const auto values = input(static_cast<std::size_t>(tensor.numel()), rank, salt);
+    std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
+    return tensor;
+}
+
+/// One leaf for each shape, different on every rank.
+std::vector<at::Tensor> model(int rank) {
+    std::vector<at::Tensor> parameters;
+    for (std::size_t i = 0; i < kShapes.size(); ++i) {
+        parameters.push_back(filled(kShapes[i], rank, i).requires_grad_());
+    }
+    return parameters;
+}
+
+/// Is `tensor` the root's, that was filled(shape, root, salt)? Says whose numbers it holds if not.
+Comparison from_root(
+    const at::Tensor& tensor, int root, const Communicator& comm, std::uint64_t salt
+) {
+    const auto n = static_cast<std::size_t>(tensor.numel());
+    std::vector<Suspicion> known = {
+        {input(n, comm.rank(), salt),
+         "that is what this rank had before: nothing came from the root, rank " +
+             std::to_string(root)}};
+    known.push_back(
+        {reduced_input(n, comm.size(), ReduceOp::mean, salt),
+         "that is the mean of all ranks; only the root's numbers count"}
+    );
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        known.push_back(
+            {input(n, rank, salt), "that is rank " + std::to_string(rank) +
+                                       "'s number; the root is " + std::to_string(root)}
+        );
+    }
+    return same(elements(tensor), input(n, root, salt), 0.0, known);
+}
+
+}  // namespace
+
+TEST_CASE("broadcast_parameters gives every rank the root's numbers, from every root") {
+    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+        for (int root = 0; root < comm.size(); ++root) {
+            const auto parameters = model(comm.rank());
+            broadcast_parameters(parameters, root, comm);
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                INFO("parameter " << i << ", root " << root);
+                CHECK(from_root(parameters[i], root, comm, i));
+            }
+        }
+    });
+}
+
+TEST_CASE("broadcast_parameters writes into the tensors that are there") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const auto parameters = model(comm.rank());
+        std::vector<const float*> memory;
+        for (const at::Tensor& parameter : parameters) {
+            memory.push_back(parameter.data_ptr<float>());
+        }
+        broadcast_parameters(parameters, 1, comm);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            INFO(
+                "parameter " << i
+                             << " lies somewhere else now: an optimizer, or a view, that was "
+                                "made before goes on with the old numbers"
+            );
+            CHECK(parameters[i].data_ptr<float>() == memory[i]);
+        }
+    });
+}
+
+TEST_CASE("broadcast_parameters reaches tensors that are not contiguous") {
+    on_ranks({1, 2, 3}, [](const Communicator& comm) {
+        const int root = comm.size() - 1;
+        const at::Tensor transposed = filled({3, 4}, comm.rank(), 1).t();
+        // every second column of a wider tensor; the columns between belong to somebody else
+        const at::Tensor wide = filled({4, 6}, comm.rank(), 2);
+        const at::Tensor columns = wide.slice(1, 0, 6, 2);
+        broadcast_parameters(std::vector{transposed, columns}, root, comm);
+        INFO("The elements in memory order are not the elements in the tensor's order.");
+        INFO("contiguous() makes a copy of such a tensor; what arrives in the copy must get back.");
+        CHECK(from_root(transposed.t(), root, comm, 1));
+        const at::Tensor expected = filled({4, 6}, root, 2).slice(1, 0, 6, 2);
+        CHECK(same(elements(columns), elements(expected)));
+        INFO("These elements belong to no parameter: they must stay as they were.");
+        const at::Tensor between = filled({4, 6}, comm.rank(), 2).slice(1, 1, 6, 2);
+        CHECK(same(elements(wide.slice(1, 1, 6, 2)), elements(between)));
+    });
+}
+
+TEST_CASE("broadcast_parameters is not seen by autograd") {
+    on_ranks({2}, [](const Communicator& comm) {
+        const at::Tensor weight = filled({4}, comm.rank(), 0).requires_grad_();
+        broadcast_parameters(std::vector{weight}, 0, comm);
+        INFO("a parameter stays a leaf that requires a gradient, or it can no longer be trained");
+        CHECK(weight.requires_grad());
+        CHECK(weight.is_leaf());
+        CHECK_FALSE(weight.grad().defined());
+        if (weight.requires_grad()) {
+            weight.square().sum().backward();
+            auto twice = input(4, 0);
+            scale(twice, 2.0F);
+            CHECK(same(elements(weight.grad()), twice));
+        }
+    });
+}
+
+TEST_CASE("broadcast_parameters lets only the root send, and each tensor once to each rank") {
+    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto parameters = model(comm.rank());
+        const int root = comm.size() / 2;
+        const Traffic traffic = record(comm, [&] { broadcast_parameters(parameters, root, comm); });
+        long n = 0;
+        for (const at::Tensor& parameter : parameters) {
+            n += static_cast<long>(parameter.numel());
+        }
+        const long copies = comm.rank() == root ? comm.size() - 1 : 0;
+        INFO(
+            "rank " << comm.rank() << " sent " << traffic.messages_sent << " messages with "
+                    << traffic.bytes_sent << " bytes; the root is " << root
+        );
+        CHECK(traffic.messages_sent <= copies * static_cast<long>(parameters.size()));
+        CHECK(traffic.bytes_sent <= copies * n * 4);
+    });
+}
+
+TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
+    on_ranks({1, 3}, [](const Communicator& comm) {
+        const auto parameters = model(comm.rank());
+        for (const int root : {-1, comm.size()}) {
+            bool refused = false;
+            try {
+                broadcast_parameters(parameters, root, comm);
+            } catch (const std::invalid_argument&) {
+                refused = true;
+            }
+            INFO(
+                "root " << root << " of " << comm.size() << " ranks: std::invalid_argument, please"
+            );
+            CHECK(refused);
+        }
+    });
+}

@@ -1,0 +1,96 @@
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include "course/cli/error.hpp"
+#include "course/cli/launch.hpp"
+#include "course/cli/progress.hpp"
+#include "course/cli/subprocess.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::cli;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Context context() {
+    Context result;
+    result.root = fs::temp_directory_path();
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("a program's output, status and environment come back") {
+    RunOptions options;
+    options.environment = {{"COLOUR", "blue"}};
+    const Ended ended = run(context(), {"sh", "-c", "echo $COLOUR; echo two >&2; exit 7"}, options);
+    CHECK(ended.output == "blue\ntwo\n");
+    CHECK(ended.status == 7);
+    CHECK(run(context(), {"sh", "-c", "kill -SEGV $$"}).status == 128 + 11);
+}
+
+TEST_CASE("a program that runs too long is ended, with its children") {
+    RunOptions options;
+    options.time_limit_s = 0.3;
+    const Ended ended = run(context(), {"sh", "-c", "sleep 60 & echo $!; wait"}, options);
+    CHECK(ended.timed_out);
+    CHECK(ended.seconds < 5);
+    // what has ended has no program any more, even before its parent has asked for its status
+    const fs::path program = "/proc/" + ended.output.substr(0, ended.output.find('\n')) + "/exe";
+    std::error_code gone;
+    for (int i = 0; i < 100 && !gone; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        static_cast<void>(fs::read_symlink(program, gone));
+    }
+    CHECK(gone);
+}
+
+TEST_CASE("whoever waits for a program may call it off") {
+    Context impatient = context();
+    impatient.cancelled = [] { return true; };
+    CHECK_THROWS_AS(run(impatient, {"sleep", "60"}), Interrupted);
+}
+
+TEST_CASE("a program that is not there is named") {
+    try {
+        run(context(), {"no_such_program_anywhere"});
+        FAIL("it ran");
+    } catch (const CommandError& error) {
+        CHECK(std::string(error.what()).find("no_such_program_anywhere was not found") == 0);
+    }
+}
+
+TEST_CASE("a command line is shown as a shell would take it") {
+    CHECK(
+        shell_line({"run", "--test", "it's one"}, {{"A", "b c"}}) ==
+        "A='b c' run --test 'it'\\''s one'"
+    );
+}
+
+TEST_CASE("rank counts that make no sense are refused") {
+    CHECK_THROWS_AS(expect_rank_count(0), UsageError);
+    CHECK_THROWS_AS(expect_rank_count(-3), UsageError);
+    CHECK_THROWS_AS(expect_rank_count(65), UsageError);
+    CHECK_NOTHROW(expect_rank_count(5));
+}
+
+TEST_CASE("progress comes back as it was written, and its absence is an empty one") {
+    const fs::path root = fs::temp_directory_path() / ("cli_progress_" + std::to_string(getpid()));
+    CHECK(read_progress(root).done.empty());
+    Progress progress;
+    progress.done = {"a", "b"};
+    progress.hints["c"] = 2;
+    progress.solutions_seen = {"a"};
+    progress.current = "c";
+    write_progress(root, progress);
+    const Progress again = read_progress(root);
+    CHECK(again.done == progress.done);
+    CHECK(again.hints == progress.hints);
+    CHECK(again.solutions_seen == progress.solutions_seen);
+    CHECK(again.current == "c");
+    fs::remove_all(root);
+}

@@ -1,0 +1,239 @@
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "course/cli/ended.hpp"
+#include "course/cli/records.hpp"
+#include "course/cli/verdict.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist;
+using namespace dist::cli;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run folder made by hand, as if processes had left it.
+class HandMade {
+  public:
+    explicit HandMade(int ranks) : ranks_(ranks) {
+        static int number = 0;
+        folder_ = fs::temp_directory_path() /
+                  ("cli_test_" + std::to_string(getpid()) + "_" + std::to_string(++number));
+        fs::create_directories(folder_);
+        board_ = std::make_unique<BoardFile>(folder_);
+    }
+    ~HandMade() { fs::remove_all(folder_); }
+    HandMade(const HandMade&) = delete;
+    HandMade& operator=(const HandMade&) = delete;
+
+    void write(int rank, const std::string& line) const {
+        std::ofstream(folder_ / ("rank-" + std::to_string(rank) + ".jsonl"), std::ios::app) << line;
+    }
+    void plan(const std::vector<std::string>& tests) const {
+        for (int r = 0; r < ranks_; ++r) {
+            write(r, json{{"plan", tests}}.dump() + "\n");
+        }
+    }
+    void record(
+        int rank,
+        const std::string& test,
+        const std::string& state,
+        const json& more = json::object()
+    ) const {
+        json line = {
+            {"test", test},
+            {"state", state},
+            {"ranks", ranks_},
+            {"message", ""},
+            {"duration_s", 0.1}};
+        line.update(more);
+        write(rank, line.dump() + "\n");
+    }
+    void pass_everywhere(const std::string& test) const {
+        for (int r = 0; r < ranks_; ++r) {
+            record(r, test, "pass");
+        }
+    }
+    void finish() const {
+        for (int r = 0; r < ranks_; ++r) {
+            write(r, "{\"finished\": true}\n");
+        }
+    }
+    // what the harness writes: the launcher only reads it
+    harness::Board& board() { return const_cast<harness::Board&>(**board_); }
+
+    Job job() const {
+        Job job;
+        job.folder = folder_;
+        job.board = &**board_;
+        for (int r = 0; r < ranks_; ++r) {
+            job.logs.push_back(read_rank_log(folder_, r));
+        }
+        return job;
+    }
+
+  private:
+    int ranks_;
+    fs::path folder_;
+    std::unique_ptr<BoardFile> board_;
+};
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a pass is a complete record from every rank") {
+    HandMade run(2);
+    run.plan({"a", "b"});
+    run.pass_everywhere("a");
+    run.pass_everywhere("b");
+    run.finish();
+    const Verdict verdict = judge(run.job());
+    REQUIRE(verdict.tests.size() == 2);
+    CHECK(overall(verdict.tests) == State::pass);
+    CHECK(verdict.rest_after.empty());
+}
+
+TEST_CASE("without the last line of every rank it is no pass") {
+    HandMade run(2);
+    run.plan({"a"});
+    run.pass_everywhere("a");
+    run.write(0, "{\"finished\": true}\n");
+    run.board().slot[1].end = harness::End::exited;
+    run.board().slot[1].end_code = 0;
+    const Verdict verdict = judge(run.job());
+    CHECK(overall(verdict.tests) == State::early_exit);
+}
+
+TEST_CASE("a line that was cut short counts as not written") {
+    HandMade run(1);
+    run.plan({"a"});
+    run.write(0, "{\"test\": \"a\", \"state\": \"pass\"}");
+    run.board().slot[0].end = harness::End::signalled;
+    run.board().slot[0].end_code = 9;
+    CHECK(overall(judge(run.job()).tests) == State::crash);
+}
+
+TEST_CASE("a failing rank decides, and ranks that were stopped do not") {
+    HandMade run(3);
+    run.plan({"a"});
+    run.record(
+        0, "a", "stopped",
+        {{"wait", {{"phase", "waiting"}, {"call", "MPI_Recv(from rank 1)"}, {"peer", 1}}}}
+    );
+    run.record(
+        1, "a", "fail",
+        {{"message", "std::runtime_error was thrown: no"}, {"wait", {{"phase", "threw"}}}}
+    );
+    run.record(2, "a", "pass");
+    run.finish();
+    const Verdict verdict = judge(run.job());
+    CHECK(verdict.tests.front().status == State::fail);
+    CHECK(verdict.tests.front().message == "rank 1: std::runtime_error was thrown: no");
+    CHECK(verdict.tests.front().per_rank[0].state == "blocked");
+}
+
+TEST_CASE("a hang is explained from where the ranks stood") {
+    HandMade run(2);
+    run.plan({"a"});
+    for (int r = 0; r < 2; ++r) {
+        const std::string call = "MPI_Send(to rank " + std::to_string(1 - r) + ", tag 0, 4 bytes)";
+        run.record(
+            r, "a", "hang",
+            {{"wait", {{"phase", "waiting"}, {"call", call}, {"peer", 1 - r}, {"tag", 0}}}}
+        );
+    }
+    run.finish();
+    const TestResult test = judge(run.job()).tests.front();
+    CHECK(test.status == State::hang);
+    CHECK(has(test.message, "0 waits for 1, 1 waits for 0: every rank sends first"));
+}
+
+TEST_CASE("one crash costs one test: those before are kept, those after are run again") {
+    HandMade run(2);
+    run.plan({"a", "b", "c"});
+    run.pass_everywhere("a");
+    run.record(0, "b", "stopped");
+    run.board().stop = harness::Stop::died;
+    run.board().stopped_by = 1;
+    run.board().slot[0].end = harness::End::left;
+    run.board().slot[1].end = harness::End::signalled;
+    run.board().slot[1].end_code = 11;
+    run.board().slot[1].ranks = 2;
+    const Verdict verdict = judge(run.job());
+    REQUIRE(verdict.tests.size() == 2);
+    CHECK(verdict.tests[0].status == State::pass);
+    CHECK(verdict.tests[1].status == State::crash);
+    CHECK(has(verdict.tests[1].message, "rank 1 died of SIGSEGV"));
+    CHECK(verdict.rest_after == "b");
+}
+
+TEST_CASE("every way to end is a state of its own") {
+    using harness::End;
+    const std::vector<std::pair<End, State>> ends = {
+        {End::exited, State::early_exit},         {End::aborted, State::abort},
+        {End::time_limit, State::time_limit},     {End::memory_limit, State::memory_limit},
+        {End::output_limit, State::output_limit}, {End::signalled, State::crash}};
+    for (const auto& [end, state] : ends) {
+        HandMade run(1);
+        run.plan({"a"});
+        run.board().slot[0].end = end;
+        run.board().slot[0].end_code = end == End::signalled ? 11 : 0;
+        const Verdict verdict = judge(run.job());
+        CHECK(verdict.tests.front().status == state);
+        CHECK(has(verdict.tests.front().message, "rank 0"));
+    }
+}
+
+TEST_CASE("a rank that was stopped where no exception passes is a hang, not a crash") {
+    HandMade run(2);
+    run.plan({"a"});
+    run.board().stop = harness::Stop::deadlock;
+    for (int r = 0; r < 2; ++r) {
+        run.board().slot[r].end = harness::End::unwound;
+        run.board().slot[r].ranks = 2;
+    }
+    CHECK(judge(run.job()).tests.front().status == State::hang);
+}
+
+TEST_CASE(
+    "no plan at all is an early exit when mpirun saw success, and our fault when it did not start"
+) {
+    HandMade run(2);
+    Job job = run.job();
+    CHECK_FALSE(judge(job).planned);
+    CHECK(explain_no_plan(job).status == State::early_exit);
+    job.status = 1;
+    job.output = "There are not enough slots available";
+    CHECK(explain_no_plan(job).status == State::harness_error);
+    CHECK(has(explain_no_plan(job).message, "not enough slots"));
+}
+
+TEST_CASE("a run's document is JSON, whatever a program printed") {
+    Result result;
+    result.exercise = "send_recv";
+    TestResult test;
+    test.name = "a";
+    test.status = State::skipped;
+    RankResult rank;
+    rank.state = "ok";
+    rank.output = "\xff\xfe not text";
+    test.per_rank = {rank};
+    result.tests = {test};
+    const json document = json::parse(to_json(result));
+    for (const char* field :
+         {"format", "runner", "exercise", "mode", "status", "seed", "started_at", "duration_s",
+          "tests"}) {
+        CHECK(document.contains(field));
+    }
+    CHECK(document["tests"][0]["skip_reason"] == "not said");
+}

@@ -1,0 +1,131 @@
+// The program itself, on two ranks, as the command starts it.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/harness/catch2.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own, gone at the end.
+struct Folder {
+    fs::path path = fs::temp_directory_path() / fmt::format("lab_bench_test.{}", getpid());
+
+    Folder() { fs::create_directory(path); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    Folder(Folder&&) = delete;
+    Folder& operator=(Folder&&) = delete;
+    ~Folder() { fs::remove_all(path); }
+};
+
+std::string text_of(const fs::path& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+
+    /// The bench's own lines on standard error: mpirun adds some when a program fails.
+    [[nodiscard]] std::string complaint() const {
+        std::string lines;
+        std::istringstream in(err);
+        for (std::string line; std::getline(in, line);) {
+            lines += line.starts_with("bench: ") ? line + "\n" : "";
+        }
+        return lines;
+    }
+};
+
+Outcome bench(const Folder& folder, const std::string& arguments) {
+    const fs::path out = folder.path / "out";
+    const fs::path err = folder.path / "err";
+    const int ended = std::system(
+        fmt::format("{} {} > {} 2> {}", BENCH_COMMAND, arguments, out.string(), err.string())
+            .c_str()
+    );
+    Outcome outcome{WEXITSTATUS(ended), text_of(out), text_of(err)};
+    fs::remove(out);
+    fs::remove(err);
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("bench --json prints one document, with nothing wrong in it") {
+    const Folder folder;
+    const Outcome run = bench(folder, "all_reduce --sizes 4,20,64K --iterations 3 --json");
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    const auto document = nlohmann::json::parse(run.out);
+    CHECK(document["ranks"] == 2);
+    REQUIRE(document["points"].size() == 9);
+    for (const auto& point : document["points"]) {
+        INFO(point);
+        CHECK(point["wrong"] == 0);
+        CHECK(point["run"] == 3);
+        CHECK(point["clean"].get<int>() <= 3);
+        CHECK(point["time_us"].get<double>() > 0.0);
+        CHECK(point["bound_us"].get<double>() > 0.0);
+    }
+    CHECK(document["points"][4]["algorithm"] == "ring");
+    CHECK(document["points"][4]["count"] == 5);
+}
+
+TEST_CASE("bench writes CSV and an SVG plot, and leaves no temporary file") {
+    const Folder folder;
+    const std::string plot = std::system("gnuplot --version > /dev/null 2>&1") == 0
+                                 ? "--svg " + (folder.path / "t.svg").string()
+                                 : "";
+    const Outcome run = bench(
+        folder, fmt::format(
+                    "all_reduce --sizes 4K,64K --iterations 2 --csv {} {}",
+                    (folder.path / "t.csv").string(), plot
+                )
+    );
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    CHECK(run.out.find("size(B)") != std::string::npos);
+    CHECK(text_of(folder.path / "t.csv").starts_with("size_bytes,count,"));
+    if (plot.empty()) {
+        WARN("gnuplot is not installed: the plot was not tried");
+    } else {
+        CHECK(text_of(folder.path / "t.svg").find("<svg") != std::string::npos);
+    }
+    const auto files = std::distance(fs::directory_iterator(folder.path), fs::directory_iterator());
+    CHECK(files == (plot.empty() ? 1 : 2));
+}
+
+TEST_CASE("bad arguments are answered by one line, once, and status 2") {
+    const Folder folder;
+    const std::string file = (folder.path / "absent" / "t.csv").string();
+    const std::pair<std::string, std::string> cases[] = {
+        {"all_gather", "no collective \"all_gather\"; there is: all_reduce"},
+        {"all_reduce --algorithms ring,best", "no algorithm \"best\" for all_reduce"},
+        {"all_reduce --sizes 64X", "\"64X\" is no size"},
+        {"all_reduce --sizes 4 --csv " + file, "cannot write " + file},
+        {"all_reduce --sizes 4 --algorithms mine", "nothing to measure: mine is left out"},
+    };
+    for (const auto& [arguments, sentence] : cases) {
+        const Outcome run = bench(folder, arguments);
+        INFO(arguments << "\n" << run.err);
+        CHECK(run.status == 2);
+        CHECK(run.out.empty());
+        const std::string complaint = run.complaint();
+        CHECK(complaint.starts_with("bench: " + sentence));
+        CHECK(std::count(complaint.begin(), complaint.end(), '\n') == 1);
+    }
+}

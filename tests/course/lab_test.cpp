@@ -1,0 +1,157 @@
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "course/lab/mine.hpp"
+#include "course/lab/options.hpp"
+#include "course/lab/registry.hpp"
+#include "course/lab/statistics.hpp"
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist;
+using namespace dist::lab;
+
+namespace {
+
+/// The text of what `call` throws, or "" if it throws nothing.
+template <class Call>
+std::string refusal(const Call& call) {
+    try {
+        call();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+Options parse(std::vector<std::string> words) {
+    std::vector<char*> argv{const_cast<char*>("bench")};
+    for (std::string& word : words) {
+        argv.push_back(word.data());
+    }
+    std::string help;
+    return parse_options(static_cast<int>(argv.size()), argv.data(), help);
+}
+
+}  // namespace
+
+TEST_CASE("the median of an even number of values lies between the two in the middle") {
+    CHECK(median({3.0, 1.0, 2.0}) == 2.0);
+    CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
+    CHECK(median({5.0}) == 5.0);
+    CHECK_THROWS_AS(median({}), std::invalid_argument);
+}
+
+TEST_CASE("the 95th percentile is interpolated") {
+    std::vector<double> values(101);
+    std::iota(values.begin(), values.end(), 0.0);
+    CHECK(quantile(values, 0.95) == Approx(95.0));
+    CHECK(quantile(values, 0.0) == 0.0);
+    CHECK(quantile(values, 1.0) == 100.0);
+    CHECK(quantile({1.0, 2.0}, 0.25) == Approx(1.25));
+    CHECK_THROWS_AS(quantile(values, 1.5), std::invalid_argument);
+}
+
+TEST_CASE("the fit finds the alpha and beta that times were made of") {
+    const std::vector<double> sizes{1e3, 1e5, 1e7};
+    const std::vector<double> times{2e-6 + 1e3 / 5e9, 2e-6 + 1e5 / 5e9, 2e-6 + 1e7 / 5e9};
+    const auto line = fit_alpha_beta(sizes, times);
+    REQUIRE(line);
+    CHECK(line->alpha_s == Approx(2e-6));
+    CHECK(line->beta_bytes_per_s == Approx(5e9));
+    CHECK(line->r2 == Approx(1.0));
+}
+
+TEST_CASE("there is no fit through one size, nor through times that do not grow") {
+    CHECK_FALSE(fit_alpha_beta(std::vector<double>{1e3}, std::vector<double>{1e-6}));
+    CHECK_FALSE(fit_alpha_beta(std::vector<double>{1e3, 1e6}, std::vector<double>{2e-6, 1e-6}));
+}
+
+TEST_CASE("a size is bytes, or a number with K, M or G for powers of 1024") {
+    CHECK(parse_size("4") == 4);
+    CHECK(parse_size("64K") == 65536);
+    CHECK(parse_size("1M") == 1048576);
+    CHECK(parse_size("85m") == 89128960);
+    CHECK(parse_size("1G") == 1073741824);
+}
+
+TEST_CASE("a size that is none is refused in one line that says how to write one") {
+    for (const char* text : {"", "x", "12Q", "-4", "1.5M"}) {
+        INFO("size \"" << text << "\"");
+        const std::string line = refusal([&] { parse_size(text); });
+        CHECK(line.find("64K,1M,85M") != std::string::npos);
+        CHECK(line.find('\n') == std::string::npos);
+    }
+    for (const char* text : {"0", "7", "8G"}) {
+        INFO("size \"" << text << "\"");
+        CHECK(refusal([&] { parse_size(text); }).find("multiple of 4") != std::string::npos);
+    }
+}
+
+TEST_CASE("the command line gives sizes in ascending order, each once") {
+    const Options options =
+        parse({"--sizes", "1M,64K,1M", "--algorithms", "ring,mpi", "all_reduce", "--seed", "3"});
+    CHECK(options.collective == "all_reduce");
+    CHECK(options.sizes_bytes == std::vector<std::size_t>{65536, 1048576});
+    CHECK(options.algorithms == std::vector<std::string>{"ring", "mpi"});
+    CHECK(options.seed == 3);
+}
+
+TEST_CASE("a command line that makes no sense is refused") {
+    CHECK_THROWS_AS(parse({}), UsageError);
+    CHECK_THROWS_AS(parse({"all_reduce", "--sizes"}), UsageError);
+    CHECK_THROWS_AS(parse({"all_reduce", "--budget", "0"}), UsageError);
+    CHECK_THROWS_AS(parse({"all_reduce", "--nonsense"}), UsageError);
+    CHECK_THROWS_AS(parse({"all_reduce", "--json", "--csv", "-"}), UsageError);
+}
+
+TEST_CASE("sizes that do not fit into memory are refused before anything is allocated") {
+    CHECK(refusal([] { check_memory({4}, 2); }).empty());
+    const std::string line = refusal([] { check_memory({4, std::size_t{1} << 50U}, 2); });
+    CHECK(line.find("does not fit") != std::string::npos);
+}
+
+TEST_CASE("an unknown collective or algorithm is answered with those that exist") {
+    CHECK(refusal([] {
+              find_collective("all_reduc");
+          }) == "no collective \"all_reduc\"; there is: all_reduce");
+    const Collective& collective = find_collective("all_reduce");
+    CHECK(refusal([&] {
+              find_algorithms(collective, {"ring", "rign"});
+          }) == "no algorithm \"rign\" for all_reduce; there are: naive, ring, mpi, mine");
+}
+
+TEST_CASE("algorithms come in the order asked for, each once") {
+    const auto chosen = find_algorithms(find_collective("all_reduce"), {"mpi", "ring", "mpi"});
+    REQUIRE(chosen.size() == 2);
+    CHECK(chosen[0].name == "mpi");
+    CHECK(chosen[1].name == "ring");
+}
+
+TEST_CASE("the bus factor of all_reduce is that of nccl-tests: 2(p-1)/p") {
+    const Collective& collective = find_collective("all_reduce");
+    CHECK(collective.bus_factor(1) == 0.0);
+    CHECK(collective.bus_factor(2) == 1.0);
+    CHECK(collective.bus_factor(4) == 1.5);
+}
+
+TEST_CASE("all_reduce's expected result is the sum of what the ranks put in") {
+    std::vector<float> out(5);
+    find_collective("all_reduce").expect(out, 3, 1, 42);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        float sum = 0.0F;
+        for (int r = 0; r < 3; ++r) {
+            sum += seeded_data(out.size(), r, 42)[i];
+        }
+        CHECK(out[i] == sum);
+    }
+}
+
+TEST_CASE("without the student's library `mine` is left out, with the reason") {
+    auto algorithms = find_algorithms(find_collective("all_reduce"), {});
+    const std::string note = load_mine(algorithms, "", Communicator::borrow(MPI_COMM_NULL));
+    CHECK(note == "mine is left out: the library with your code was not given (--mine FILE)");
+    CHECK(algorithms.size() == 3);
+}

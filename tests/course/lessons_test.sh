@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Checks that README.md and the lessons show what really happens: runs each fenced block marked
+# `console check` (its first line is `$ COMMAND`) and compares the lines that follow with the
+# command's output. `...` in a line stands for anything within that line: times, counts, places.
+#
+# usage: lessons_test.sh [TEXT]    only blocks whose command holds TEXT
+set -u
+cd "$(dirname "$0")/../.." || exit 70
+only=${1:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export NO_COLOR=1
+passed=0
+failed=0
+
+# Blocks become files: 001.command, 001.expected and 001.place (file:line).
+split_into_blocks() { # FILE...
+    awk -v work="$work" '
+        /^```console check *$/ { inside = 1; base = sprintf("%s/%03d", work, ++count); next }
+        /^```/ && inside { inside = 0; close(base ".expected"); next }
+        !inside { next }
+        /^\$ / && inside == 1 {
+            inside = 2
+            print substr($0, 3) > (base ".command")
+            print FILENAME ":" FNR > (base ".place")
+            printf "" > (base ".expected")
+            next
+        }
+        { print > (base ".expected") }
+    ' "$@"
+}
+
+# Prints standard input with each line that matches the expected one replaced by it.
+normalised() { # EXPECTED
+    local line i=0
+    local -a expected pattern
+    mapfile -t expected <"$1"
+    mapfile -t pattern < <(sed -e 's/[^[:alnum:]]/\\&/g' -e 's/\\\.\\\.\\\./*/g' "$1")
+    while IFS= read -r line || [ -n "$line" ]; do
+        # unquoted on the right: it is a pattern
+        # shellcheck disable=SC2053
+        if [ "$i" -lt "${#pattern[@]}" ] && [[ $line == ${pattern[i]} ]]; then
+            line=${expected[i]}
+        fi
+        printf '%s\n' "$line"
+        i=$((i + 1))
+    done
+}
+
+check() { # BASE
+    local command place
+    command=$(cat "$1.command")
+    place=$(cat "$1.place")
+    bash -c "$command" </dev/null 2>&1 | normalised "$1.expected" >"$1.got"
+    if diff -u --label "$place" --label "what it prints" "$1.expected" "$1.got" >"$1.diff"; then
+        passed=$((passed + 1))
+        printf 'ok    %s  %s\n' "$place" "$command"
+    else
+        failed=$((failed + 1))
+        printf 'FAIL  %s  %s\n' "$place" "$command"
+        cat "$1.diff"
+    fi
+}
+
+./shardlings --version >"$work/version" 2>&1 || { cat "$work/version"; exit 70; }  # builds the command
+split_into_blocks README.md notebooks_md/*.md
+for block in "$work"/*.command; do
+    if [ -e "$block" ] && [[ $(cat "$block") == *"$only"* ]]; then
+        check "${block%.command}"
+    fi
+done
+if [ $((passed + failed)) -eq 0 ]; then
+    echo "No block was checked: a block to check begins with \`\`\`console check, then \$ COMMAND"
+    failed=1
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

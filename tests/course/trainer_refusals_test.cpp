@@ -1,0 +1,91 @@
+// What the trainer refuses: one clear line, exit status 2, and nothing lost.
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "course/data/synthetic.hpp"
+#include "tests/course/trainer_run.hpp"
+#include "tests/course/trainer_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kLittle = "--model small --train-size 96 --test-size 30 --batch 12 --steps 2 ";
+
+// The line that a refused run prints, once.
+std::string refusal(const std::string& arguments) {
+    const Run run = run_trainer(2, kLittle + arguments);
+    INFO(run.output);
+    CHECK(run.status == 2);
+    const std::size_t begin = run.output.find("train: ");
+    REQUIRE(begin != std::string::npos);
+    CHECK(run.output.find("train: ", begin + 1) == std::string::npos);
+    return run.output.substr(begin, run.output.find_first_of("\r\n", begin) - begin);
+}
+
+void check_contains(const std::string& text, const std::string& part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+}
+
+// A folder like CIFAR-10's, of ten pictures a file.
+void make_data(const fs::path& folder) {
+    for (const char* const name :
+         {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5",
+          "test_batch"}) {
+        std::ofstream(folder / (std::string(name) + ".bin"))
+            << dist::data::synthetic_records(10, 1);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a data folder that is missing or damaged is refused by name", "[trainer]") {
+    const TemporaryFolder folder;
+    const std::string data = "--data " + folder.path().string();
+    check_contains(refusal("--data /nowhere"), "there is no folder /nowhere");
+    check_contains(refusal(data), "data_batch_1.bin: cannot be read");
+    make_data(folder.path());
+    CHECK(run_trainer(2, kLittle + data).status == 0);
+
+    fs::resize_file(folder.path() / "data_batch_3.bin", 3073 * 4 + 5);
+    check_contains(
+        refusal(data), "data_batch_3.bin: cut off in record 4, after 5 of its 3073 bytes"
+    );
+    make_data(folder.path());
+    std::fstream(folder.path() / "test_batch.bin", std::ios::in | std::ios::out | std::ios::binary)
+        << 'c';
+    check_contains(refusal(data), "test_batch.bin: record 0 has the label 99");
+}
+
+TEST_CASE("an option that cannot be is refused by all ranks in one line", "[trainer]") {
+    check_contains(refusal("--parallel zero3"), "there is: ddp");
+    check_contains(
+        refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
+    );
+}
+
+TEST_CASE(
+    "a checkpoint of another run, or half of one, is refused and left as it is", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const std::string checkpoint = "--checkpoint " + folder.path().string() + " ";
+    check_contains(refusal(checkpoint + "--resume"), "there is none to go on from");
+    REQUIRE(run_trainer(2, kLittle + checkpoint + "--stop-after 1").status == 0);
+    const fs::path file = folder.path() / "checkpoint.pt";
+    const std::string saved = read_file(file);
+
+    check_contains(refusal(checkpoint), "is there already; go on from it with --resume");
+    check_contains(
+        refusal(checkpoint + "--resume --model resnet34-imagenet"), "is of another run (model small"
+    );
+    check_contains(
+        refusal(checkpoint + "--resume --seed 2"), "is of another run (model small, seed 1"
+    );
+    CHECK(read_file(file) == saved);
+    fs::resize_file(file, saved.size() / 2);
+    check_contains(refusal(checkpoint + "--resume"), "checkpoint.pt: is damaged or cut off");
+    CHECK(fs::file_size(file) == saved.size() / 2);
+}

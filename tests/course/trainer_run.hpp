@@ -1,0 +1,18 @@
+// Runs of the trainer as a user starts it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// What came of a run.
+struct Run {
+    int status = 0;      ///< mpirun's
+    std::string output;  ///< standard output and standard error
+};
+
+/// Runs `mpirun -n ranks trainer arguments` on few synthetic pictures.
+Run run_trainer(int ranks, const std::string& arguments);
+
+/// The losses of all steps in a log.
+std::vector<double> losses(const std::filesystem::path& log);

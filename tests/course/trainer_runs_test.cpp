@@ -1,0 +1,153 @@
+// Whole runs of the trainer, in real processes.
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/wait.h>
+
+#include "tests/course/trainer_run.hpp"
+#include "tests/course/trainer_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+Run run_trainer(int ranks, const std::string& arguments) {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    unsetenv("SHARDLINGS_CIFAR10");
+    const std::string command =
+        std::string(MPIEXEC) + " -n " + std::to_string(ranks) +
+        " --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,vader " + TRAINER +
+        " " + arguments + " 2>&1";
+    FILE* const pipe = popen(command.c_str(), "r");
+    Run run;
+    std::array<char, 4096> part{};
+    while (const std::size_t n = std::fread(part.data(), 1, part.size(), pipe)) {
+        run.output.append(part.data(), n);
+    }
+    run.status = WEXITSTATUS(pclose(pipe));
+    return run;
+}
+
+std::vector<double> losses(const std::filesystem::path& log) {
+    std::vector<double> all;
+    for (const auto& record : read_log(log)) {
+        if (record.contains("loss")) {
+            all.push_back(record.at("loss"));
+        }
+    }
+    return all;
+}
+
+namespace {
+
+// 96 pictures, 4 steps an epoch with a global batch of 24
+const std::string kLittle = "--model small --train-size 96 --test-size 30 ";
+
+}  // namespace
+
+TEST_CASE(
+    "without real pictures the first line says so, and the synthetic ones are learned", "[trainer]"
+) {
+    if (std::filesystem::exists(DATASETS "/cifar-10-batches-bin")) {
+        WARN("skipped: real pictures are in datasets/");
+        return;
+    }
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(
+        2,
+        "--model small --train-size 640 --test-size 100 --batch 32 --epochs 8 --log " + log.string()
+    );
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    CHECK(run.output.rfind("data: SYNTHETIC", 0) == 0);
+    CHECK(run.output.find("stack: the reference's: average_gradients") != std::string::npos);
+    CHECK(run.output.find("done: test accuracy") != std::string::npos);
+    const auto records = read_log(log);
+    REQUIRE(records.size() == 88);  // 10 steps and a test, 8 times
+    CHECK(records.back().at("test_accuracy") > 0.6);
+    CHECK(records.back().at("synthetic") == true);
+    CHECK(records[0].at("loss") == Approx(std::log(10)).margin(1));
+    CHECK(records[86].at("loss") < 1);
+    CHECK(records[86].at("images") == 80 * 64);
+}
+
+TEST_CASE("a step's log line has its loss, its images, and the seconds of its parts", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(2, kLittle + "--batch 12 --steps 3 --log " + log.string());
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    const auto records = read_log(log);
+    REQUIRE(records.size() == 4);
+    for (const char* const field :
+         {"step", "epoch", "loss", "images", "images_per_s", "forward_s", "backward_s",
+          "communication_s", "optimizer_s"}) {
+        INFO(field);
+        CHECK(records[2].at(field) > 0);
+    }
+    CHECK(records[3].contains("test_accuracy"));
+    CHECK(records[3].contains("duration_s"));
+}
+
+TEST_CASE("one, two and three ranks with the same global batch have the same losses", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto run = [&](int ranks, const std::string& batch) {
+        const auto log = folder.path() / (batch + ".jsonl");
+        REQUIRE(
+            run_trainer(ranks, kLittle + "--steps 10 --batch " + batch + " --log " + log.string())
+                .status == 0
+        );
+        return losses(log);
+    };
+    const auto one = run(1, "24");
+    const auto two = run(2, "12");
+    const auto three = run(3, "8");
+    REQUIRE(one.size() == 10);
+    // sums in another order differ in the seventh digit, and ten steps make more of it
+    for (std::size_t step = 0; step < one.size(); ++step) {
+        CHECK(two.at(step) == Approx(one[step]).epsilon(1e-4));
+        CHECK(three.at(step) == Approx(one[step]).epsilon(1e-4));
+    }
+}
+
+TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
+    const std::string model = GENERATE("small", "resnet34-imagenet");
+    const TemporaryFolder folder;
+    const std::string common =
+        "--model " + model + " --train-size 96 --test-size 30 --batch 12 --steps 10 --log ";
+    const auto whole = folder.path() / "whole.jsonl";
+    const auto parts = folder.path() / "parts.jsonl";
+    const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
+    REQUIRE(run_trainer(2, common + whole.string()).status == 0);
+    REQUIRE(run_trainer(2, common + saved + " --stop-after 6").status == 0);
+    REQUIRE(losses(parts).size() == 6);
+    const Run rest = run_trainer(2, common + saved + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    CHECK(losses(parts) == losses(whole));
+    CHECK(read_log(parts).back().at("test_accuracy") == read_log(whole).back().at("test_accuracy"));
+    CHECK(count_files(folder.path() / "run") == 1);
+}
+
+TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const std::string common = kLittle + "--steps 8 --log " + log.string() + " --checkpoint " +
+                               (folder.path() / "run").string();
+    REQUIRE(run_trainer(2, common + " --batch 12 --stop-after 4").status == 0);
+    REQUIRE(run_trainer(1, common + " --batch 24 --resume").status == 0);
+    CHECK(losses(log).size() == 8);
+}
+
+TEST_CASE("bfloat16 trains", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run =
+        run_trainer(2, kLittle + "--batch 12 --steps 8 --dtype bf16 --log " + log.string());
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    CHECK(losses(log).back() < losses(log).front());
+}

@@ -1,0 +1,162 @@
+// The trainer's parts, each by itself.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <sys/resource.h>
+#include <vector>
+
+#include "course/trainer/atomic_file.hpp"
+#include "course/trainer/log.hpp"
+#include "course/trainer/options.hpp"
+#include "course/trainer/progress.hpp"
+#include "course/trainer/schedule.hpp"
+#include "course/trainer/stack.hpp"
+#include "course/trainer/stop.hpp"
+#include "tests/course/trainer_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::trainer;
+
+namespace {
+
+Options parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "trainer");
+    Options options;
+    parse_options(static_cast<int>(arguments.size()), arguments.data(), options);
+    return options;
+}
+
+std::string refusal(const std::vector<const char*>& arguments) {
+    try {
+        parse(arguments);
+    } catch (const Stop& stop) {
+        CHECK(stop.status() == 2);
+        return stop.what();
+    }
+    return "accepted";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("options are read", "[trainer]") {
+    const Options options =
+        parse({"--model", "small", "--batch", "32", "--steps", "7", "--log", "a.jsonl"});
+    CHECK(options.model == "small");
+    CHECK(options.batch == 32);
+    CHECK(options.steps == 7U);
+    CHECK(options.log == "a.jsonl");
+    CHECK(options.parallel == "ddp");
+    CHECK_FALSE(options.resume);
+}
+
+TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
+    CHECK(contains(refusal({"--parallel", "zero1"}), "there is: ddp"));
+    CHECK(contains(refusal({"--model", "resnet18"}), "resnet34-imagenet"));
+    CHECK(contains(refusal({"--batch", "0"}), "--batch"));
+    CHECK(contains(refusal({"--dtype", "fp16"}), "bf16"));
+    CHECK(contains(refusal({"--resume"}), "--checkpoint"));
+    CHECK(contains(refusal({"--steps", "2", "--epochs", "2"}), "--steps"));
+    CHECK(contains(refusal({"--bacth", "2"}), "--bacth"));
+    CHECK_FALSE(contains(refusal({"--batch", "0"}), "\n"));
+}
+
+TEST_CASE("the rate rises for a twentieth of the run, then falls on half a cosine", "[trainer]") {
+    CHECK(learning_rate(0.1, 0, 105) == Approx(0.1 / 6));
+    CHECK(learning_rate(0.1, 4, 105) == Approx(0.5 / 6));
+    CHECK(learning_rate(0.1, 5, 105) == 0.1);
+    CHECK(learning_rate(0.1, 55, 105) == Approx(0.05));
+    CHECK(learning_rate(0.1, 104, 105) < 0.0001);
+    CHECK(learning_rate(0.1, 0, 1) == 0.1);
+}
+
+TEST_CASE("the stack's line says whose code each layer is", "[trainer]") {
+    CHECK(
+        describe_stack("") ==
+        "stack: the reference's: average_gradients, ring_all_reduce, ring_shift, "
+        "broadcast_parameters, "
+        "broadcast, send_recv"
+    );
+    CHECK(
+        describe_stack("ring_shift,all_reduce,broadcast_parameters") ==
+        "stack: yours: ring_shift, broadcast_parameters; the reference's: average_gradients, "
+        "ring_all_reduce, broadcast, send_recv"
+    );
+}
+
+TEST_CASE("a status is one short line", "[trainer]") {
+    const Status status{
+        .epoch = 2,
+        .epochs = 30,
+        .step = 39,
+        .steps = 78,
+        .loss = 1.5,
+        .accuracy = 0.25,
+        .images_per_s = 812};
+    CHECK(
+        to_string(status, false) ==
+        "epoch 2/30 step 39/78: loss 1.500  accuracy 25.0 %  812 images/s"
+    );
+    CHECK(
+        to_string(status, true) ==
+        "epoch 2/30 [============            ] loss 1.500  accuracy 25.0 %  812 images/s"
+    );
+}
+
+TEST_CASE(
+    "a log that is gone on with keeps the steps done, and drops what came after", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "log.jsonl";
+    {
+        Log log(file);
+        for (std::size_t step = 1; step <= 5; ++step) {
+            log.write(StepRecord{.step = step, .epoch = 1, .loss = 0.1F});
+        }
+        log.write(EpochRecord{.step = 5, .epoch = 1, .test_accuracy = 0.5});
+        std::ofstream(file, std::ios::app) << "{\"step\": 6, half a li";
+    }
+    Log(file, 5).write(StepRecord{.step = 6, .epoch = 2});
+    CHECK(read_log(file).size() == 7);
+    Log(file, 3).write(StepRecord{.step = 4, .epoch = 1});
+    CHECK(read_log(file).size() == 4);
+    CHECK(read_log(file)[2].at("loss") == 0.1F);
+    Log(file).write(StepRecord{.step = 1, .epoch = 1});
+    CHECK(read_log(file).size() == 1);
+}
+
+TEST_CASE("a file is replaced as a whole", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "file";
+    write_atomically(file, "old");
+    write_atomically(file, "new text");
+    CHECK(read_file(file) == "new text");
+    CHECK(count_files(folder.path()) == 1);
+}
+
+TEST_CASE("when there is no room, the old file stays and nothing else is left", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "file";
+    write_atomically(file, "old");
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &little);
+    std::string text;
+    try {
+        write_atomically(file, std::string(1000, 'x'));
+    } catch (const std::runtime_error& error) {
+        text = error.what();
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK(contains(text, "could not be written (File too large)"));
+    CHECK(read_file(file) == "old");
+    CHECK(count_files(folder.path()) == 1);
+}

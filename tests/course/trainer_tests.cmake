@@ -1,0 +1,28 @@
+# The trainer and what it is made of: data, networks, its parts, and whole runs.
+
+function(add_part_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE dist_catch2_main dist::warnings ${arg_LIBRARIES})
+  add_test(NAME course.${name} COMMAND ${name})
+  set_tests_properties(course.${name} PROPERTIES LABELS "course;trainer" TIMEOUT 600)
+endfunction()
+
+if(LibTorch_FOUND)
+  add_part_test(data_test SOURCES data_test.cpp data_sampler_test.cpp LIBRARIES dist::data)
+  add_test(NAME course.data_real_test COMMAND data_test "[real]")
+  set_tests_properties(course.data_real_test PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77)
+  target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")
+
+  add_part_test(nn_test SOURCES nn_test.cpp LIBRARIES dist::nn)
+
+  add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
+
+  add_part_test(trainer_runs_test
+    SOURCES trainer_runs_test.cpp trainer_refusals_test.cpp
+    LIBRARIES dist::data nlohmann_json::nlohmann_json)
+  add_dependencies(trainer_runs_test trainer)
+  target_compile_definitions(trainer_runs_test PRIVATE
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" MPIEXEC="${MPIEXEC_EXECUTABLE}" TRAINER="$<TARGET_FILE:trainer>")
+  set_tests_properties(course.trainer_runs_test PROPERTIES PROCESSORS 3)
+endif()

@@ -1,0 +1,12 @@
+// One include for Catch2 version 2 (one header) and 3 (a library).
+#pragma once
+
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,30 @@
+#include "tests/harness/delays.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/roll_call.hpp"
+
+namespace dist::harness {
+
+void seeded_delay() {
+    static const bool wanted = [] {
+        const char* text = std::getenv(kEnvDelays);
+        return text != nullptr && std::strcmp(text, "1") == 0;
+    }();
+    if (!wanted) {
+        return;
+    }
+    static std::atomic<std::uint64_t> call = 0;
+    const auto stream = seeded_bits(seed(), static_cast<std::uint64_t>(world_rank()));
+    const std::uint64_t bits = seeded_bits(stream, call.fetch_add(1));
+    if (bits % 3 == 0) {
+        usleep(static_cast<useconds_t>((bits >> 8U) % 500));
+    }
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,10 @@
+// A seeded schedule of small delays inside MPI calls, to bring races out.
+#pragma once
+
+namespace dist::harness {
+
+/// Sleeps for up to half a millisecond, in a third of the calls, if delays were asked for. The same
+/// seed, rank and number of call give the same delay.
+void seeded_delay();
+
+}  // namespace dist::harness

@@ -1,0 +1,114 @@
+// What a multi-process test is written with: Catch2's macros, and the names below.
+//
+//     TEST_CASE("ring_all_reduce sums every element over all ranks") {
+//         const int n = GENERATE(0, 1, 7, 1000);
+//         on_ranks({1, 2, 3, 4, 5}, [&](const Communicator& comm) {
+//             auto data = input(n, comm.rank());
+//             const Traffic traffic = record(comm, [&] { ring_all_reduce(data, ReduceOp::sum, comm); });
+//             CHECK(same(data, expected(...)));
+//             CHECK(traffic.messages_sent <= 2 * (comm.size() - 1));
+//         });
+//     }
+//
+// Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
+// mpi_layer.cpp: messages are counted, sends are synchronous, a deadlock ends the test by an
+// exception on every rank. CHECK after the last message; a REQUIRE that fails on one rank alone
+// leaves the others waiting, and the report then names that rank.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <ostream>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "course/runtime/communicator.hpp"
+#include "course/runtime/reduce_op.hpp"
+#include "tests/harness/catch2.hpp"
+
+namespace dist::harness {
+
+/// Runs `body` on worlds of the given sizes, one after the other: on the first p ranks of the job,
+/// over a communicator of their own. The others sleep meanwhile. Stops at the first size that fails.
+void on_ranks(
+    std::initializer_list<int> sizes, const std::function<void(const Communicator&)>& body
+);
+void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body);
+
+/// What the code under test sent and received on this rank.
+struct Traffic {
+    long messages_sent = 0;
+    long messages_received = 0;
+    long bytes_sent = 0;  // payload only
+    long bytes_received = 0;
+    int rounds = 0;         // longest chain of messages that wait for each other, over all ranks
+    std::set<int> sent_to;  // ranks in `comm`
+    std::set<int> received_from;
+    long collectives = 0;  // MPI collectives called on this rank
+
+    /// All ranks that this one exchanged messages with.
+    [[nodiscard]] std::set<int> partners() const;
+};
+
+/// Runs `body` and returns what it sent and received. Every rank of `comm` makes this call.
+///
+/// Rounds: each rank sends one message and receives one at a time, each taking one round. A ring
+/// step by MPI_Sendrecv costs one, a root that sends to p-1 ranks p-1, a tree ceil(log2 p).
+Traffic record(const Communicator& comm, const std::function<void()>& body);
+
+/// The two neighbours of this rank on the ring of `comm`; empty when p = 1.
+std::set<int> neighbours(const Communicator& comm);
+
+/// The seed of this run: the same on every rank.
+std::uint64_t seed();
+
+/// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 5 ranks.
+/// `salt` makes a second, different input.
+std::vector<float> input(std::size_t n, int rank, std::uint64_t salt = 0);
+
+/// The reduction of input(n, 0..p-1, salt): what an all-reduce must give. Made in double precision.
+std::vector<float> reduced_input(std::size_t n, int p, ReduceOp op, std::uint64_t salt = 0);
+
+/// `n` values that no right answer contains; outputs are filled with them beforehand.
+std::vector<float> poison(std::size_t n);
+
+/// A value at an index where another was expected, and what it tells about the mistake.
+struct Suspicion {
+    std::vector<float> values;  // what a known mistake would leave
+    std::string sentence;       // "that is this rank's own contribution: nothing was added to it"
+};
+
+/// The outcome of same(); prints as "index 7: expected 21, got 14 (3 of 12 differ)".
+struct Comparison {
+    bool equal = true;
+    std::string text;
+    explicit operator bool() const { return equal; }
+    bool operator!() const { return !equal; }
+};
+std::ostream& operator<<(std::ostream& out, const Comparison& comparison);
+
+/// Compares element by element; NaN equals nothing. `tolerance` is relative to the expected value,
+/// 0 for bitwise equality. The first suspicion that explains the wrong value adds its sentence.
+Comparison same(
+    std::span<const float> got,
+    std::span<const float> expected,
+    double tolerance = 0.0,
+    const std::vector<Suspicion>& suspicions = {}
+);
+
+/// True when every rank of `comm` holds the same bits. Every rank makes this call; not counted.
+Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm);
+
+/// Names MPI calls that the exercise asks to build; a call inside on_ranks then ends the test as
+/// `forbidden`. One at file scope of a test. "collectives" stands for all of them.
+class Forbid {
+  public:
+    Forbid(std::initializer_list<const char*> calls, const char* sentence);
+};
+
+/// Marks this test as skipped, with a reason; never counted as a pass. Throws out of the test.
+[[noreturn]] void skip(const std::string& reason);
+
+}  // namespace dist::harness

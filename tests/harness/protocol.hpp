@@ -1,0 +1,142 @@
+// What a test process and the command that launched it agree on: a folder, a shared roll-call, and
+// one file of records per rank. Only the layout is here; nobody's behaviour.
+//
+// The launcher makes an empty folder (the run folder), puts a zeroed file of sizeof(Board) bytes
+// named "board" into it, and starts `mpirun ... TEST` with the environment below. In that folder a
+// test process leaves, for each rank R:
+//
+//   rank-R.out    everything the rank wrote to standard output and standard error
+//   rank-R.jsonl  one JSON object a line, each complete as soon as its newline is there:
+//                   {"plan": ["name of a test", ...]}      first: the tests this rank is about to run
+//                   {"test": ..., ...}                     one for each test that ended, in order
+//                   {"finished": true}                     last: nothing died, nothing was left out
+//
+// A record of a test:
+//   test        its name                      state       pass | fail | not_started | hang | forbidden
+//                                                         | skipped | stopped (another rank's fault)
+//   ranks       size of the world it ended in message     one or more sentences; empty on a pass
+//   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
+//   output      [begin, end) in rank-R.out    wait        {phase, call, peer, tag, since_s, frames}
+//   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
+//
+// `wait` says where this rank stood when the test was stopped: phase is "waiting" (in `call`),
+// "returned" (from the code under test), "threw" or "computing". Frames are addresses in the test's
+// executable, innermost first, relative to where it was loaded: addr2line turns them into lines.
+//
+// A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on every
+// rank; "finished" on every rank. What a dead rank could not write stands in its slot of the board.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace dist::harness {
+
+// The launcher sets these; every one but the folder may be missing.
+inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
+inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";      // default 1
+inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";    // only worlds of this size
+inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";      // only tests whose name holds this
+inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";    // only tests after the one so named
+inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
+inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
+inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8
+inline constexpr const char* kEnvComputeS =
+    "SHARDLINGS_COMPUTE_S";  // CPU seconds without progress, default 5
+
+inline constexpr int kMaxRanks = 64;
+inline constexpr int kMaxThreads = 8;    // of one rank, that call MPI
+inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
+inline constexpr int kMaxFrames = 24;
+inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on
+
+/// What a thread of a rank does.
+enum class Phase : int { absent, computing, waiting, returned, threw };
+
+/// How a rank's process ended, as seen by the parent process that watches over it.
+enum class End : int {
+    none,          // it lives
+    finished,      // wrote its last record, and exited with status 0
+    exited,        // exited without having finished; code is the exit status
+    signalled,     // was killed by a signal; code is the signal
+    aborted,       // called MPI_Abort; code is the argument
+    time_limit,    // computed without progress for too long; the watching parent killed it
+    memory_limit,  // used too much memory; likewise
+    output_limit,  // wrote too much; likewise
+    unwound,       // was stopped in a place where no exception can pass: see Board::stop
+    left,          // wrote its records and went, because another rank (Board::stopped_by) had died
+};
+
+/// Why all ranks were stopped.
+enum class Stop : int { none, deadlock, collectives_differ, forbidden, died };
+
+struct Frames {
+    std::atomic<int> count;
+    std::atomic<std::uint64_t> address[kMaxFrames];
+};
+
+/// A thread's line in the roll-call.
+struct Line {
+    std::atomic<Phase> phase;
+    std::atomic<int> polls;  // looks at its request since the epoch it saw last
+    std::atomic<long> seen_epoch;
+    std::atomic<double> since_s;  // CLOCK_MONOTONIC, when this phase began
+    std::atomic<int> peer;        // rank in the world of the job, or negative: none, or any
+    std::atomic<int> tag;
+    std::atomic<int> tid;  // of the thread, for the kernel
+    char call[160];        // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
+    Frames frames;
+};
+
+/// A message that was posted and is not through yet.
+struct Message {
+    std::atomic<int> used;
+    std::atomic<int> is_send;
+    std::atomic<int> peer;  // rank in the world of the job; MPI_ANY_SOURCE stays what it is
+    std::atomic<int> tag;
+    std::atomic<std::uint64_t> group;
+};
+
+/// A rank's arrivals at the collectives of one communicator.
+struct Arrivals {
+    std::atomic<std::uint64_t> group;  // 0: unused
+    std::atomic<long> count;
+    char signature[2][96];  // of the last two: call, root, bytes
+};
+
+struct Slot {
+    std::atomic<int> pid;      // of the rank's own process
+    std::atomic<int> watcher;  // of its parent
+    std::atomic<End> end;
+    std::atomic<int> end_code;
+    std::atomic<int> exit_called;  // exit() was reached: an early exit by exit(), not by _exit()
+    std::atomic<long> run_started, run_left,
+        run_done;                      // the last on_ranks body that it began, left, judged
+    std::atomic<long> gate;            // number of the last gate that this rank reached
+    std::atomic<long> tests_done;      // number of the last test that this rank ended
+    std::atomic<long> asleep_epoch;    // its threads outside MPI have slept since this epoch
+    std::atomic<std::uint64_t> value;  // what it shares at a gate
+    std::atomic<int> rounds;           // longest chain of messages, seen by this rank
+    std::atomic<std::uint64_t> fault_address;
+    char test[256];          // the test it is in, empty between tests
+    std::atomic<int> ranks;  // size of the world that body runs in
+    char end_message[256];
+    Frames end_frames;  // where it crashed, or computed for ever
+    Line line[kMaxThreads];
+    Message message[kMaxMessages];
+    Arrivals arrivals[kMaxGroups];
+};
+
+struct Board {
+    std::atomic<long> epoch;  // moves on whenever anything moves
+    std::atomic<Stop> stop;   // holds for the on_ranks body `stopped_run`, or, `died`, for ever
+    std::atomic<long> stopped_run;
+    std::atomic<int> stopped_by;  // the rank that noticed, or that died
+    char stop_message[512];
+    std::atomic<long> failed_test;  // number of the last test in which a rank failed
+    Slot slot[kMaxRanks];
+};
+
+static_assert(std::atomic<double>::is_always_lock_free && std::atomic<long>::is_always_lock_free);
+
+}  // namespace dist::harness

@@ -1,0 +1,46 @@
+// Where a test stands: which test, which on_ranks body, and how it went on this rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dist::harness {
+
+/// How a test went on this rank; the worse comes later.
+enum class Outcome { pass, skipped, stopped, fail, hang, not_started, forbidden };
+
+struct Failure {
+    std::string expression;
+    std::string expansion;
+    std::string file;
+    int line = 0;
+    std::vector<std::string> info;
+};
+
+struct TestRun {
+    std::string name;
+    Outcome outcome = Outcome::pass;
+    std::string message;
+    std::vector<Failure> failures;
+    int ranks = 0;      // world of the last body, or of the one that failed
+    std::string phase;  // where this rank stood when it was stopped; empty if it was not
+};
+
+/// The test in progress.
+TestRun& current_test();
+
+/// A test begins: the same on every rank, one after the other. `selected` is false for a test that
+/// this run leaves out: its bodies are not run.
+void begin_test(const std::string& name, bool selected);
+
+/// The test ended on this rank; waits until it has ended on all. Returns false if a rank has died,
+/// and this one must leave.
+bool end_test();
+
+/// Whether the test in progress was selected.
+bool test_is_selected();
+
+/// Notes a failed check.
+void add_failure(Failure failure);
+
+}  // namespace dist::harness

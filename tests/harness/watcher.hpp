@@ -1,0 +1,13 @@
+// Every rank is two processes: the one that runs the tests, and its parent, which watches over it.
+#pragma once
+
+#include <string>
+
+namespace dist::harness {
+
+/// Forks. Returns in the child, which goes on to be the rank. The parent stays inside until the child
+/// has ended, enforces the limits (memory, output, CPU time without progress), writes to the board how
+/// the child ended, and exits: with status 0 only if the child had finished.
+void fork_watched_rank(const std::string& output_file);
+
+}  // namespace dist::harness

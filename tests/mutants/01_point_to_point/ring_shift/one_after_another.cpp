@@ -1,0 +1,33 @@
+// Rank 0 sends, and each rank passes on only after it has received: one message at a time.
+// state: fail
+// says: had to wait for each other
+#include <mpi.h>
+
+#include "exercises/01_point_to_point/ring_shift.hpp"
+
+namespace dist {
+
+void ring_shift(
+    std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm
+) {
+    const int p = comm.size();
+    const int next = (comm.rank() + 1) % p;
+    const int prev = (comm.rank() - 1 + p) % p;
+    const int n_out = static_cast<int>(to_next.size());
+    const int n_in = static_cast<int>(from_prev.size());
+    if (p == 1 || comm.rank() == 0) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_CHECK(MPI_Isend(to_next.data(), n_out, MPI_FLOAT, next, 0, comm.handle(), &request));
+        MPI_CHECK(
+            MPI_Recv(from_prev.data(), n_in, MPI_FLOAT, prev, 0, comm.handle(), MPI_STATUS_IGNORE)
+        );
+        MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        MPI_CHECK(
+            MPI_Recv(from_prev.data(), n_in, MPI_FLOAT, prev, 0, comm.handle(), MPI_STATUS_IGNORE)
+        );
+        MPI_CHECK(MPI_Send(to_next.data(), n_out, MPI_FLOAT, next, 0, comm.handle()));
+    }
+}
+
+}  // namespace dist
