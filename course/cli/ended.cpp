@@ -11,7 +11,6 @@ namespace dist::cli {
 namespace {
 
 using harness::End;
-using harness::Stop;
 
 constexpr long kTail = 1L << 40;  // "to the end"
 
@@ -116,19 +115,9 @@ std::pair<State, std::string> explain_stop(const Job& job) {
             State::time_limit,
             fmt::format("the run took longer than {:.0f} s and was ended", job.wall_limit_s)};
     }
-    if (was_unwound(job)) {
-        return {
-            State::hang, job.board->stop_message};  // why they were stopped, before they died of it
-    }
-    switch (job.board->stop.load()) {
-        case Stop::deadlock:
-        case Stop::collectives_differ:
-            return {State::hang, job.board->stop_message};
-        case Stop::forbidden:
-            return {State::forbidden, job.board->stop_message};
-        case Stop::none:
-        case Stop::died:
-            break;
+    if (was_unwound(job)) {  // why they were stopped, before they died of it
+        const bool forbidden = job.board->stop == harness::Stop::forbidden;
+        return {forbidden ? State::forbidden : State::hang, job.board->stop_message};
     }
     return {State::harness_error, "the processes ended without saying why: " + job.output};
 }

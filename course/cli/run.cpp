@@ -47,8 +47,8 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
         expect_rank_count(arguments.options.ranks);
     }
     const Manifest manifest = read_manifest(context.root);
-    const Exercise& exercise =
-        select_exercise(manifest, read_progress(context.root), arguments.name);
+    const Progress progress = read_progress(context.root);
+    const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     Result result = run_test(context, program_of(exercise), arguments.options, arguments.as);
     if (arguments.as.empty() && arguments.options.test.empty() && !ranks_given) {
         remember(context, exercise.name, result.status);

@@ -112,7 +112,7 @@ TestResult merge_death(
 ) {
     TestResult test;
     test.name = name;
-    const int blamed = job.board->stop == harness::Stop::died ? job.board->stopped_by.load() : -1;
+    const int blamed = job.board->died - 1;
     for (std::size_t i = 0; i < records.size(); ++i) {
         const int r = static_cast<int>(i);
         const harness::Slot& slot = job.board->slot[r];

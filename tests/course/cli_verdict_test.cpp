@@ -163,8 +163,7 @@ TEST_CASE("one crash costs one test: those before are kept, those after are run 
     run.plan({"a", "b", "c"});
     run.pass_everywhere("a");
     run.record(0, "b", "stopped");
-    run.board().stop = harness::Stop::died;
-    run.board().stopped_by = 1;
+    run.board().died = 2;
     run.board().slot[0].end = harness::End::left;
     run.board().slot[1].end = harness::End::signalled;
     run.board().slot[1].end_code = 11;

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
 #include "tests/harness/delays.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/roll_call.hpp"
@@ -66,9 +67,23 @@ void advance_round(int end) {
     round_last = std::max(round_last, end);
 }
 
+// A call that MPI refuses (no such rank, a negative tag) is an exception here, also for code that
+// does not look at what MPI_Send returns: or its partner's wait would be all that is seen.
+void expect_accepted(int code, const std::string& call) {
+    if (code != MPI_SUCCESS) {
+        std::string reason(MPI_MAX_ERROR_STRING, '\0');
+        int length = 0;
+        PMPI_Error_string(code, reason.data(), &length);
+        throw Error(call + " failed: " + reason.substr(0, static_cast<std::size_t>(length)));
+    }
+}
+
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
     int bytes = 0;
-    PMPI_Pack_size(count, type, comm, &bytes);
+    expect_accepted(
+        PMPI_Pack_size(count, type, comm, &bytes),
+        "a message of " + std::to_string(count) + " elements"
+    );
     return bytes;
 }
 
@@ -151,11 +166,14 @@ MPI_Request start_receive(
     const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
     message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
     MPI_Request request = MPI_REQUEST_NULL;
-    if (matched != nullptr) {
-        PMPI_Imrecv(message->staging.get(), bytes, MPI_BYTE, matched, &request);
-    } else {
-        PMPI_Irecv(message->staging.get(), bytes, MPI_BYTE, src, tag, message->comm, &request);
+    const int code =
+        matched != nullptr
+            ? PMPI_Imrecv(message->staging.get(), bytes, MPI_BYTE, matched, &request)
+            : PMPI_Irecv(message->staging.get(), bytes, MPI_BYTE, src, tag, message->comm, &request);
+    if (code != MPI_SUCCESS) {
+        take_off_board(*message);
     }
+    expect_accepted(code, message->text.call);
     pending[request] = std::move(message);
     return request;
 }
@@ -195,10 +213,14 @@ MPI_Request post_send(
     counted.bytes_sent += payload;
     counted.sent_to.insert(dst);
     MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Issend(
+    const int code = PMPI_Issend(
         message->staging.get(), payload + static_cast<int>(sizeof(Header)), MPI_BYTE, dst, tag,
         comm, &request
     );
+    if (code != MPI_SUCCESS) {
+        take_off_board(*message);
+    }
+    expect_accepted(code, message->text.call);
     pending[request] = std::move(message);
     moved();
     return request;

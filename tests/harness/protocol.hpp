@@ -64,11 +64,11 @@ enum class End : int {
     memory_limit,  // used too much memory; likewise
     output_limit,  // wrote too much; likewise
     unwound,       // was stopped in a place where no exception can pass: see Board::stop
-    left,          // wrote its records and went, because another rank (Board::stopped_by) had died
+    left,          // wrote its records and went, because another rank (Board::died) had died
 };
 
 /// Why all ranks were stopped.
-enum class Stop : int { none, deadlock, collectives_differ, forbidden, died };
+enum class Stop : int { none, deadlock, collectives_differ, forbidden };
 
 struct Frames {
     std::atomic<int> count;
@@ -129,10 +129,10 @@ struct Slot {
 
 struct Board {
     std::atomic<long> epoch;  // moves on whenever anything moves
-    std::atomic<Stop> stop;   // holds for the on_ranks body `stopped_run`, or, `died`, for ever
+    std::atomic<Stop> stop;   // holds for the on_ranks body `stopped_run`
     std::atomic<long> stopped_run;
-    std::atomic<int> stopped_by;  // the rank that noticed, or that died
     char stop_message[512];
+    std::atomic<int> died;          // 1 + the rank that died first; 0: all live
     std::atomic<long> failed_test;  // number of the last test in which a rank failed
     Slot slot[kMaxRanks];
 };

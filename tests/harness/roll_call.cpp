@@ -196,7 +196,7 @@ void publish(Phase phase) {
 }
 
 bool stopped() {
-    return the_board->stop == Stop::died ||
+    return the_board->died != 0 ||
            (the_board->stop != Stop::none && the_board->stopped_run == run_number);
 }
 
@@ -214,7 +214,6 @@ void stop_all(Stop reason, const std::string& message) {
         return;
     }
     std::snprintf(the_board->stop_message, sizeof the_board->stop_message, "%s", message.c_str());
-    the_board->stopped_by = my_rank;
     the_board->stop = reason;
     the_board->stopped_run = run;
     moved();

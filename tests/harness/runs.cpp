@@ -27,6 +27,7 @@ struct Skipped : std::runtime_error {
 };
 
 TestRun test;
+bool asking_for_info = false;
 bool selected = true;
 long test_number = 0;
 long body_number = 0;  // of this test: runs are numbered alike on every rank
@@ -37,7 +38,7 @@ std::map<int, MPI_Comm> communicators;
 constexpr long kBodiesPerTest = 1'000'000;
 
 bool a_rank_died() {
-    return board().stop == Stop::died;
+    return board().died != 0;
 }
 
 // Sleeps or spins until `condition`; false if a rank died meanwhile. Messages go on moving: a rank
@@ -104,6 +105,21 @@ std::string type_name(const std::exception& error) {
     return name;
 }
 
+// What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
+std::string info_in_scope() {
+    asking_for_info = true;
+    test.info.clear();
+    FAIL_CHECK("");
+    asking_for_info = false;
+    std::string text;
+    for (const std::string& line : test.info) {
+        if (!line.empty()) {
+            text += (text.empty() ? " (" : "; ") + line;
+        }
+    }
+    return text.empty() ? "" : text + ")";
+}
+
 // Runs the body, and turns what leaves it into an outcome. Says where the rank stands afterwards.
 Phase run_body(const std::function<void(const Communicator&)>& body, const Communicator& comm) {
     const std::size_t failures_before = test.failures.size();
@@ -120,11 +136,16 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
         worsen(Outcome::skipped, error.what());
     } catch (const Stopped& error) {
         worsen(Outcome::stopped, error.what());
-        test.phase = my_line().phase == Phase::returned ? "returned" : "waiting";
+        if (test.phase.empty()) {  // otherwise it was stopped inside a check before
+            test.phase = my_line().phase == Phase::returned ? "returned" : "waiting";
+        }
         return Phase::waiting;
     } catch (const std::exception& error) {
         const std::string text = error.what();  // LibTorch's goes on with its own stack
-        worsen(Outcome::fail, type_name(error) + " was thrown: " + text.substr(0, text.find('\n')));
+        const std::string first_line = text.substr(0, text.find('\n'));
+        worsen(
+            Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope()
+        );
     } catch (...) {
         // A failed REQUIRE leaves this way too; it has been noted already.
         if (test.failures.size() == failures_before) {
@@ -216,8 +237,28 @@ bool test_is_selected() {
 }
 
 void add_failure(Failure failure) {
+    if (asking_for_info) {
+        test.info = std::move(failure.info);
+        return;
+    }
     worsen(Outcome::fail, "");
     test.failures.push_back(std::move(failure));
+}
+
+bool note_course_exception() {
+    try {
+        throw;
+    } catch (const NotImplemented& error) {
+        worsen(Outcome::not_started, error.what());
+    } catch (const ForbiddenCall& error) {
+        worsen(Outcome::forbidden, error.what());
+    } catch (const Stopped& error) {
+        worsen(Outcome::stopped, error.what());
+        test.phase = "waiting";
+    } catch (...) {
+        return false;
+    }
+    return true;
 }
 
 void begin_test(const std::string& name, bool is_selected) {

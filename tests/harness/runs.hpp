@@ -22,6 +22,7 @@ struct TestRun {
     Outcome outcome = Outcome::pass;
     std::string message;
     std::vector<Failure> failures;
+    std::vector<std::string> info;  // what INFO last said, when it was asked
     int ranks = 0;      // world of the last body, or of the one that failed
     std::string phase;  // where this rank stood when it was stopped; empty if it was not
 };
@@ -40,7 +41,11 @@ bool end_test();
 /// Whether the test in progress was selected.
 bool test_is_selected();
 
-/// Notes a failed check.
+/// Notes a failed check, or, while it is asked for, only what INFO says of the place.
 void add_failure(Failure failure);
+
+/// An exception that came out of the expression of a CHECK. True if it is the course's own way to
+/// end a body (not started, forbidden, stopped), which is noted, and no failed check.
+bool note_course_exception();
 
 }  // namespace dist::harness

@@ -17,6 +17,7 @@ TEST_CASE("before: a test that passes") {
 
 TEST_CASE("the state under test") {
     on_ranks({4}, [](const Communicator& comm) {
+        INFO("a world of " << comm.size() << " ranks");
         record(comm, [&] { state(comm); });
         CHECK(comm.size() == 4);
     });

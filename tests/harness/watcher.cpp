@@ -109,10 +109,8 @@ void note_end(int status) {
         slot.end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
     }
     if (slot.end != End::finished && slot.end != End::left) {
-        Stop expected = board().stop;
-        if (expected != Stop::died && board().stop.compare_exchange_strong(expected, Stop::died)) {
-            board().stopped_by = world_rank();
-        }
+        int nobody = 0;
+        board().died.compare_exchange_strong(nobody, world_rank() + 1);
         moved();
     }
 }
