@@ -60,7 +60,7 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
     }
     const auto program = context.build_folder() / "course" / "lab" / "bench";
     build_with_notice(context, "bench", program, "Building the bench");
-    context.status = run_ranks(context, ranks, program, passed_on);
+    context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
 }
 
 }  // namespace

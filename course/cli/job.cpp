@@ -10,6 +10,7 @@
 
 #include "course/cli/ended.hpp"
 #include "course/cli/error.hpp"
+#include "course/cli/mpirun.hpp"
 
 namespace dist::cli {
 namespace {
@@ -71,9 +72,9 @@ class Leftovers {
 };
 
 Environment job_environment(
-    const fs::path& folder, const LaunchOptions& options, const std::string& after
+    int ranks, const fs::path& folder, const LaunchOptions& options, const std::string& after
 ) {
-    Environment environment = mpi_environment();
+    Environment environment = mpi_environment(ranks, Purpose::test);
     environment.emplace_back(harness::kEnvFolder, folder.string());
     environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
     if (options.ranks > 0) {
@@ -95,36 +96,6 @@ Environment job_environment(
 }
 
 }  // namespace
-
-std::vector<std::string> mpirun(int ranks) {
-    return {
-        "mpirun",
-        "--map-by",
-        ":OVERSUBSCRIBE",
-        "--bind-to",
-        "none",
-        "--mca",
-        "pml",
-        "ob1",
-        "--mca",
-        "btl",
-        "self,vader",
-        "-np",
-        std::to_string(ranks)};
-}
-
-Environment mpi_environment() {
-    return {
-        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_mpi_yield_when_idle", "1"},
-        {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
-        {"OMP_NUM_THREADS", "1"},
-        // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
-        {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1"},
-        {"UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1"},
-    };
-}
 
 void expect_rank_count(int ranks) {
     const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -152,10 +123,10 @@ Verdict run_job(
     Ended ended;
     {
         const Leftovers leftovers(*board, executable);
-        std::vector<std::string> command = mpirun(ranks);
+        std::vector<std::string> command = mpirun(ranks, Purpose::test);
         command.push_back(executable.string());
         RunOptions run_options;
-        run_options.environment = job_environment(folder.path(), options, after);
+        run_options.environment = job_environment(ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;
         ended = run(context, command, run_options);
     }

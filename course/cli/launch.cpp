@@ -8,6 +8,7 @@
 #include "course/cli/error.hpp"
 #include "course/cli/job.hpp"
 #include "course/cli/select.hpp"
+#include "course/cli/subprocess.hpp"
 #include "course/cli/verdict.hpp"
 
 namespace dist::cli {

@@ -9,7 +9,6 @@
 #include "course/cli/command.hpp"
 #include "course/cli/manifest.hpp"
 #include "course/cli/result.hpp"
-#include "course/cli/subprocess.hpp"
 
 namespace dist::cli {
 
@@ -36,10 +35,5 @@ Result launch(
 
 /// Refuses 0 ranks, more than 64, and more than 8 for each core.
 void expect_rank_count(int ranks);
-
-/// `mpirun -np ranks` with the flags that work everywhere; append the program and its arguments.
-std::vector<std::string> mpirun(int ranks);
-/// What mpirun needs in its environment.
-Environment mpi_environment();
 
 }  // namespace dist::cli

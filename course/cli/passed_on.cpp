@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include "course/cli/build.hpp"
-#include "course/cli/launch.hpp"
 #include "course/cli/subprocess.hpp"
 
 namespace dist::cli {
@@ -30,14 +29,15 @@ void build_with_notice(
 int run_ranks(
     Context& context,
     int ranks,
+    Purpose purpose,
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments
 ) {
-    std::vector<std::string> command = mpirun(ranks);
+    std::vector<std::string> command = mpirun(ranks, purpose);
     command.push_back(program.string());
     command.insert(command.end(), arguments.begin(), arguments.end());
     RunOptions options;
-    options.environment = mpi_environment();
+    options.environment = mpi_environment(ranks, purpose);
     options.folder = std::filesystem::current_path();
     options.attached = true;
     return run(context, command, options).status;

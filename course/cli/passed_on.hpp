@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "course/cli/command.hpp"
+#include "course/cli/mpirun.hpp"
 
 namespace dist::cli {
 
@@ -25,6 +26,7 @@ void build_with_notice(
 int run_ranks(
     Context& context,
     int ranks,
+    Purpose purpose,
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments
 );

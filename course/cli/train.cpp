@@ -45,7 +45,8 @@ void train(Context& context, const TrainOptions& options, std::vector<std::strin
     build_with_notice(
         context, target, program, "Building the trainer (a few minutes the first time)"
     );
-    context.status = run_ranks(context, options.help ? 1 : options.ranks, program, passed_on);
+    context.status =
+        run_ranks(context, options.help ? 1 : options.ranks, Purpose::work, program, passed_on);
 }
 
 }  // namespace

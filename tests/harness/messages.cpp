@@ -169,7 +169,9 @@ MPI_Request start_receive(
     const int code =
         matched != nullptr
             ? PMPI_Imrecv(message->staging.get(), bytes, MPI_BYTE, matched, &request)
-            : PMPI_Irecv(message->staging.get(), bytes, MPI_BYTE, src, tag, message->comm, &request);
+            : PMPI_Irecv(
+                  message->staging.get(), bytes, MPI_BYTE, src, tag, message->comm, &request
+              );
     if (code != MPI_SUCCESS) {
         take_off_board(*message);
     }

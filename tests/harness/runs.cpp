@@ -143,9 +143,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
     } catch (const std::exception& error) {
         const std::string text = error.what();  // LibTorch's goes on with its own stack
         const std::string first_line = text.substr(0, text.find('\n'));
-        worsen(
-            Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope()
-        );
+        worsen(Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope());
     } catch (...) {
         // A failed REQUIRE leaves this way too; it has been noted already.
         if (test.failures.size() == failures_before) {

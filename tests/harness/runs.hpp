@@ -23,7 +23,7 @@ struct TestRun {
     std::string message;
     std::vector<Failure> failures;
     std::vector<std::string> info;  // what INFO last said, when it was asked
-    int ranks = 0;      // world of the last body, or of the one that failed
+    int ranks = 0;                  // world of the last body, or of the one that failed
     std::string phase;  // where this rank stood when it was stopped; empty if it was not
 };
 

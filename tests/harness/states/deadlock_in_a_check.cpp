@@ -12,9 +12,7 @@ namespace dist {
 void state(const Communicator& comm) {
     const int partner = comm.rank() ^ 1;
     float x = 0;
-    CHECK(
-        MPI_Recv(&x, 1, MPI_FLOAT, partner, 0, comm.handle(), MPI_STATUS_IGNORE) == MPI_SUCCESS
-    );
+    CHECK(MPI_Recv(&x, 1, MPI_FLOAT, partner, 0, comm.handle(), MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
 }  // namespace dist

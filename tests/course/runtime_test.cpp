@@ -1,0 +1,133 @@
+// The runtime, as far as one process goes: reductions, buffers, seeded data, errors.
+
+#include <cstdint>
+#include <functional>
+#include <numeric>  // its std::accumulate must not be taken for ours
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <mpi.h>
+
+#include "course/runtime/buffer.hpp"
+#include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
+#include "course/runtime/reduce_op.hpp"
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist;
+
+namespace {
+
+std::vector<float> reduced(std::vector<float> into, const std::vector<float>& in, ReduceOp op) {
+    accumulate(std::span<const float>(in), std::span<float>(into), op);
+    return into;
+}
+
+std::string text_of(const std::function<void()>& throws) {
+    try {
+        throws();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("accumulate combines element by element, for every operation") {
+    const std::vector<float> into = {1, 5, -2, 8};
+    const std::vector<float> in = {4, 2, -3, 8};
+    CHECK(reduced(into, in, ReduceOp::sum) == std::vector<float>{5, 7, -5, 16});
+    CHECK(reduced(into, in, ReduceOp::mean) == std::vector<float>{5, 7, -5, 16});
+    CHECK(reduced(into, in, ReduceOp::product) == std::vector<float>{4, 10, 6, 64});
+    CHECK(reduced(into, in, ReduceOp::min) == std::vector<float>{1, 2, -3, 8});
+    CHECK(reduced(into, in, ReduceOp::max) == std::vector<float>{4, 5, -2, 8});
+    CHECK(reduced({}, {}, ReduceOp::sum).empty());
+}
+
+TEST_CASE("accumulate is right at every length around a vector register's") {
+    for (std::size_t n = 0; n < 70; ++n) {
+        std::vector<float> into(n, 3);
+        std::vector<float> in(n);
+        std::iota(in.begin(), in.end(), 1.0F);
+        accumulate(in, into, ReduceOp::sum);  // of vectors, in the presence of <numeric>
+        for (std::size_t i = 0; i < n; ++i) {
+            REQUIRE(into[i] == 4.0F + static_cast<float>(i));
+        }
+        std::span<float> all(into);
+        accumulate(std::span<float>(in), all, ReduceOp::sum);  // and of two spans of one type
+        REQUIRE(std::accumulate(into.begin(), into.end(), 0.0F) == static_cast<float>(n * (n + 4)));
+    }
+}
+
+TEST_CASE("accumulate refuses spans of different length") {
+    std::vector<float> three(3);
+    std::vector<float> two(2);
+    CHECK_THROWS_AS(accumulate(two, three, ReduceOp::sum), std::invalid_argument);
+}
+
+TEST_CASE("scale multiplies every element") {
+    std::vector<float> data = {2, -4, 0};
+    scale(data, 0.5F);
+    CHECK(data == std::vector<float>{1, -2, 0});
+}
+
+TEST_CASE("a buffer of a huge page and more is aligned to it, and keeps what is written") {
+    constexpr std::size_t kHuge = std::size_t{2} << 20U;
+    Buffer buffer(3 * kHuge / sizeof(float) + 1);
+    CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % kHuge == 0);
+    buffer.span().back() = 7;
+    Buffer moved = std::move(buffer);
+    CHECK(moved.span().back() == 7);
+    CHECK(Buffer(0).span().empty());
+    CHECK(Buffer(5).span().size() == 5);
+}
+
+TEST_CASE("the memory of a large buffer serves the next one of about its size, and no two at once"
+) {
+    constexpr std::size_t kFloats = std::size_t{4} << 20U;
+    const float* first = nullptr;
+    {
+        const Buffer buffer(kFloats);
+        first = buffer.data();
+    }
+    Buffer second(kFloats - 5);
+    CHECK(second.data() == first);
+    Buffer third(kFloats);
+    CHECK(third.data() != first);
+    second.span().back() = 1;
+    third.span().back() = 2;
+    CHECK(second.span().back() == 1);
+    second = Buffer(8);  // its memory is kept now, and far too large for a small one
+    CHECK(Buffer(kFloats / 4).data() != first);
+    std::thread([&] { CHECK(Buffer(kFloats).data() != third.data()); }).join();
+}
+
+TEST_CASE("seeded data: the same pair of seed and rank, the same small whole numbers") {
+    const auto data = seeded_data(1000, 2, 7);
+    CHECK(data == seeded_data(1000, 2, 7));
+    CHECK(data != seeded_data(1000, 3, 7));
+    CHECK(data != seeded_data(1000, 2, 8));
+    CHECK(std::set<float>(data.begin(), data.end()) == std::set<float>{1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("errors say what was called, where, and why") {
+    CHECK_NOTHROW(expects(true, "never seen"));
+    CHECK(text_of([] { expects(false, "f: n must be even"); }) == "f: n must be even");
+    CHECK(text_of([] { throw NotImplemented("f"); }) == "f is not implemented yet");
+    REQUIRE(MPI_Init(nullptr, nullptr) == MPI_SUCCESS);
+    const std::string text = text_of([] { check_mpi(MPI_ERR_RANK, "MPI_Send(...)", "a.cpp", 7); });
+    CHECK(text.find("MPI_Send(...) failed: MPI_ERR_RANK") == 0);
+    CHECK(text.find("a.cpp:7") != std::string::npos);
+    MPI_Finalize();
+}
+
+TEST_CASE("a stopwatch never runs backwards") {
+    const Stopwatch watch;
+    const double first = watch.elapsed_s();
+    CHECK(first >= 0);
+    CHECK(watch.elapsed_s() >= first);
+}
