@@ -8,13 +8,13 @@
 
 namespace dist::cli {
 
-/// The exercises that pass, in course order, found by running them. A verdict is kept by the content
-/// of the files that it rests on (.shardlings/verdicts), so that only what changed is run again.
+/// The exercises that pass, in course order, found by running them. A verdict is kept by the
+/// content of the files that it rests on (.shardlings/verdicts): only what changed is run again.
 /// torch  with the exercises that need LibTorch, too.
 std::vector<std::string> finished_exercises(Context& context, bool torch);
 
-/// Configures the build so that the stack named "mine" is made of these exercises and of the reference
-/// for the rest.
+/// Configures the build so that the stack named "mine" is made of these exercises and of the
+/// reference for the rest.
 /// Errors  CommandError, status 1, when there are none.
 void configure_mine(Context& context, const std::vector<std::string>& exercises);
 

@@ -12,8 +12,8 @@ bool one_core_each(int ranks, Purpose purpose) {
            ranks <= static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// Whether a process may read another's memory, which is how Open MPI passes large messages with one
-/// copy. Some containers forbid the call, and Open MPI would complain of it for each message.
+/// Whether a process may read another's memory, which is how Open MPI passes large messages with
+/// one copy. Some containers forbid the call, and Open MPI would complain of it for each message.
 bool single_copy_allowed() {
     int from = 1;
     int to = 0;
@@ -43,8 +43,8 @@ Environment mpi_environment(int ranks, Purpose purpose) {
     if (!one_core_each(ranks, purpose)) {
         environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
     }
-    // A rank that has died can no longer be read from. And Open MPI 5.0 reads a message that is longer
-    // than the receiver's buffer to its end, over whatever comes behind the buffer.
+    // A rank that has died can no longer be read from. And Open MPI 5.0 reads a message that is
+    // longer than the receiver's buffer to its end, over whatever comes behind the buffer.
     if (purpose == Purpose::test || !single_copy_allowed()) {
         environment.emplace_back("OMPI_MCA_btl_vader_single_copy_mechanism", "none");  // 4
         environment.emplace_back("OMPI_MCA_smsc", "^cma,knem,xpmem");                  // 5

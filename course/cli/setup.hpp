@@ -8,7 +8,8 @@
 
 namespace dist::cli {
 
-/// Installs a group of scripts/setup.sh ("torch", "plot") unless it is there; may ask on a terminal.
+/// Installs a group of scripts/setup.sh ("torch", "plot") unless it is there; may ask on a
+/// terminal.
 /// Errors  CommandError, status 2, when it is not there afterwards; what to type is on the screen.
 void install(const Context& context, const std::string& group);
 

@@ -53,8 +53,8 @@ int number(const std::ssub_match& text) {
     return text.matched ? std::atoi(text.str().c_str()) : 0;
 }
 
-// What a part counted, by its own last words: "N passed, N failed, N skipped", or ctest's. A part that
-// failed without saying so counts as one failure.
+// What a part counted, by its own last words: "N passed, N failed, N skipped", or ctest's. A part
+// that failed without saying so counts as one failure.
 Counts counts_of(const std::string& log, int status) {
     Counts counts;
     std::smatch found;

@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr int kLookEveryMs = 300;
 
-/// Notices that a file was saved. Editors replace files: one that is gone for a moment has not changed.
+/// Notices that a file was saved. Editors replace files: one that is gone for a moment has not
+/// changed.
 class SavedFile {
   public:
     explicit SavedFile(fs::path file) : file_(std::move(file)) { saved(); }

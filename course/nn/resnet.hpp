@@ -14,9 +14,9 @@ namespace dist::nn {
 ///   imagenet  7x7 convolution, stride 2, then 3x3 max pooling, stride 2: 32x32 becomes 8x8
 enum class Stem { cifar, imagenet };
 
-/// A ResNet34 with fresh weights: convolutions by Kaiming's normal (fan out); batch normalisations 1
-/// and 0, but for the last of each block, which starts at 0, so that every block starts as its short
-/// cut.
+/// A ResNet34 with fresh weights: convolutions by Kaiming's normal (fan out); batch normalisations
+/// 1 and 0, but for the last of each block, which starts at 0, so that every block starts as its
+/// short cut.
 ///
 /// Cost    one picture of 32x32 forward: 1.16 G multiply-adds with the cifar stem, 0.07 G with
 ///         imagenet's.

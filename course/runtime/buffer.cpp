@@ -12,7 +12,8 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
 constexpr std::size_t kCacheLineBytes = 64;
 
 // The last large block of this thread that was given back. The kernel clears every page that a
-// process touches for the first time; in an all-reduce of 85 MB that would be a quarter of its time.
+// process touches for the first time; in an all-reduce of 85 MB that would be a quarter of its
+// time.
 struct Spare {
     void* memory = nullptr;
     std::size_t bytes = 0;

@@ -6,9 +6,9 @@
 
 namespace dist {
 
-/// `n` floats of no particular value. From 2 MiB on they are aligned to 2 MiB, and the kernel is asked
-/// to back them by huge pages (madvise); it need not obey. The memory of the last such buffer is kept
-/// for the next of about its size, as caching allocators do.
+/// `n` floats of no particular value. From 2 MiB on they are aligned to 2 MiB, and the kernel is
+/// asked to back them by huge pages (madvise); it need not obey. The memory of the last such buffer
+/// is kept for the next of about its size, as caching allocators do.
 ///
 /// Errors  std::bad_alloc if there is no memory.
 class Buffer {

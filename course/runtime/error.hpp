@@ -6,8 +6,8 @@
 
 namespace dist {
 
-/// A library call failed: MPI, CUDA or NCCL. The text names the call, the place and the library's own
-/// reason.
+/// A library call failed: MPI, CUDA or NCCL. The text names the call, the place and the library's
+/// own reason.
 class Error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -27,7 +27,9 @@ const char* name(ReduceOp op) {
 // compiled once for each set of vector instructions; the processor's best is taken at the start
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
-void accumulate(std::span<const float> in, std::span<float> accumulated, ReduceOp op) {
+void Accumulate::operator()(
+    std::span<const float> in, std::span<float> accumulated, ReduceOp op
+) const {
     expects(in.size() == accumulated.size(), "accumulate: both spans must have the same length");
     const auto combine = [&](auto&& operation) {
         std::transform(

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 namespace dist {
 
@@ -21,16 +20,9 @@ const char* name(ReduceOp op);
 ///
 /// Cost         n operations, 12n bytes of memory traffic.
 /// Errors       std::invalid_argument if the lengths differ.
-void accumulate(std::span<const float> in, std::span<float> accumulated, ReduceOp op);
-
-// The same, for two arguments of one type: where <numeric> is included, std::accumulate would be taken
-// for these otherwise.
-inline void accumulate(std::span<float> in, std::span<float> accumulated, ReduceOp op) {
-    accumulate(std::span<const float>(in), accumulated, op);
-}
-inline void accumulate(const std::vector<float>& in, std::vector<float>& accumulated, ReduceOp op) {
-    accumulate(std::span<const float>(in), std::span<float>(accumulated), op);
-}
+inline constexpr struct Accumulate {  // an object, or std::accumulate could be taken for it
+    void operator()(std::span<const float> in, std::span<float> accumulated, ReduceOp op) const;
+} accumulate;
 
 /// Multiplies every element of `data` by `factor`.
 void scale(std::span<float> data, float factor);

@@ -29,8 +29,8 @@ void declare_group(MPI_Comm comm, std::uint64_t parent_id, std::uint64_t count);
 /// Its handle was freed, and may be given to another.
 void forget_group(MPI_Comm comm);
 
-/// Nobody passes before every rank of `comm` stands at the same collective. A mismatch is named, and
-/// MPI never sees it.
+/// Nobody passes before every rank of `comm` stands at the same collective. A mismatch is named,
+/// and MPI never sees it.
 ///
 /// signature  the call, its root and its bytes, as far as they must agree.
 /// wait       false for a non-blocking collective: it is compared, and passes at once.

@@ -11,7 +11,7 @@
 //     }
 //
 // Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
-// mpi_layer.cpp: messages are counted, sends are synchronous, a deadlock ends the test by an
+// the files mpi_*.cpp: messages are counted, sends are synchronous, a deadlock ends the test by an
 // exception on every rank. CHECK after the last message; a REQUIRE that fails on one rank alone
 // leaves the others waiting, and the report then names that rank.
 #pragma once
@@ -31,7 +31,8 @@
 namespace dist::harness {
 
 /// Runs `body` on worlds of the given sizes, one after the other: on the first p ranks of the job,
-/// over a communicator of their own. The others sleep meanwhile. Stops at the first size that fails.
+/// over a communicator of their own. The others sleep meanwhile. Stops at the first size that
+/// fails.
 void on_ranks(
     std::initializer_list<int> sizes, const std::function<void(const Communicator&)>& body
 );

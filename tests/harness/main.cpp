@@ -1,7 +1,8 @@
-// main() of every multi-process test, for Catch2 2 and 3: a rank of the job that the command started.
+// main() of every multi-process test, for Catch2 2 and 3: a rank of the job that the command
+// started.
 //
-// Catch2 runs the tests and evaluates the checks; what is written down is ours (records.hpp), because
-// its reporters know one process only and a rank may die at any moment.
+// Catch2 runs the tests and evaluates the checks; what is written down is ours (records.hpp),
+// because its reporters know one process only and a rank may die at any moment.
 
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
@@ -176,8 +177,8 @@ int run_tests(Catch::Session& session) {
 }  // namespace
 }  // namespace dist::harness
 
-// AddressSanitizer asks for this: a report ends the rank like any other crash, and Open MPI's own leaks
-// are no news.
+// AddressSanitizer asks for this: a report ends the rank like any other crash, and Open MPI's own
+// leaks are no news.
 extern "C" const char* __asan_default_options();   // NOLINT
 extern "C" const char* __asan_default_options() {  // NOLINT
     return "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1";

@@ -1,11 +1,9 @@
-// Point-to-point messages of the code under test: posted, polled, counted, and completed by the layer.
+// Point-to-point messages of the code under test: posted, polled, counted, and completed by the
+// layer.
 //
-// Note [Staging] A stopped test unwinds the student's frames, so its buffers die while MPI may still
-// write. The layer sends from and receives into buffers of its own, and keeps abandoned ones for ever.
-//
-// Note [Rounds] Every message starts with a header that carries the sender's logical clock. Each rank
-// sends one message and receives one at a time, a round each: a send starts at max(now, end of the
-// last send) and ends one later; a receive ends at max(clock carried, end of the last receive + 1).
+// Note [Staging] A stopped test unwinds the student's frames, so its buffers die while MPI may
+// still write. The layer sends from and receives into buffers of its own, and keeps abandoned ones
+// for ever.
 #pragma once
 
 #include <string>
@@ -79,13 +77,6 @@ void note_finished_messages();
 
 /// An unsuccessful MPI_Test or MPI_Iprobe. Many of them in a row, with nothing moving, are waiting.
 void unsuccessful_test(const std::string& call, int peer, int tag);
-
-/// Starts counting from zero, at round zero.
-void reset_traffic();
-
-/// What this rank sent and received since; `rounds` is this rank's own clock.
-Traffic traffic();
-void count_collective();
 
 /// Messages that were sent or awaited and never completed, in words; empty if all is well. Abandons
 /// them, so that the next test starts clean.

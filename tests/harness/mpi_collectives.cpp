@@ -1,8 +1,8 @@
-// The profiling layer, second half: collectives, communicators, and calls that no exercise needs.
+// The profiling layer, third part: collectives, communicators, and calls that no exercise needs.
 //
-// A collective passes the gate of groups.hpp and is then MPI's own: its internal messages are neither
-// counted nor delayed. Count and type need not agree between ranks in MPI; bytes are part of the
-// signature only where they must.
+// A collective passes the gate of groups.hpp and is then MPI's own: its internal messages are
+// neither counted nor delayed. Count and type need not agree between ranks in MPI; bytes are part
+// of the signature only where they must.
 
 #include <cstdio>
 #include <string>
@@ -14,6 +14,7 @@
 #include "tests/harness/groups.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/roll_call.hpp"
+#include "tests/harness/traffic.hpp"
 
 using namespace dist::harness;
 
@@ -319,7 +320,8 @@ int MPI_Comm_free(MPI_Comm* c) {
     if (!guarded()) {
         return PMPI_Comm_free(c);
     }
-    // MPI frees collectively, and a rank that unwinds after a stop would wait for ever: it only lets go.
+    // MPI frees collectively, and a rank that unwinds after a stop would wait for ever: it only
+    // lets go.
     forget_group(*c);
     *c = MPI_COMM_NULL;
     return MPI_SUCCESS;

@@ -23,8 +23,9 @@
 // "returned" (from the code under test), "threw" or "computing". Frames are addresses in the test's
 // executable, innermost first, relative to where it was loaded: addr2line turns them into lines.
 //
-// A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on every
-// rank; "finished" on every rank. What a dead rank could not write stands in its slot of the board.
+// A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on
+// every rank; "finished" on every rank. What a dead rank could not write stands in its slot of the
+// board.
 #pragma once
 
 #include <atomic>

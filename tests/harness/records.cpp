@@ -8,6 +8,7 @@
 #include "course/runtime/clock.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/roll_call.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace dist::harness {
 namespace {

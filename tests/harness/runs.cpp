@@ -1,72 +1,30 @@
 #include "tests/harness/runs.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <cxxabi.h>
 #include <map>
-#include <sched.h>
-#include <typeinfo>
-#include <unistd.h>
 
 #include <mpi.h>
 
-#include "course/runtime/error.hpp"
 #include "tests/harness/crash.hpp"
+#include "tests/harness/gates.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/roll_call.hpp"
+#include "tests/harness/traffic.hpp"
 
 namespace dist::harness {
 namespace {
 
-struct Skipped : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-TestRun test;
-bool asking_for_info = false;
+TestRun& test = current_test();
 bool selected = true;
 long test_number = 0;
 long body_number = 0;  // of this test: runs are numbered alike on every rank
-long gate_number = 0;  // of this body
 int comm_version = 0;  // a test that failed may have left messages behind: new communicators then
 std::map<int, MPI_Comm> communicators;
 
 constexpr long kBodiesPerTest = 1'000'000;
-
-bool a_rank_died() {
-    return board().died != 0;
-}
-
-// Sleeps or spins until `condition`; false if a rank died meanwhile. Messages go on moving: a rank
-// that has returned may have left a receive behind, which a sender still waits for.
-template <class Condition>
-bool wait_until(Condition condition) {
-    for (int spins = 0; !condition(); ++spins) {
-        if (a_rank_died()) {
-            return false;
-        }
-        note_finished_messages();
-        if (spins < 200) {
-            sched_yield();
-        } else {
-            usleep(100);
-        }
-    }
-    return true;
-}
-
-bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
-    for (int r = 0; r < ranks; ++r) {
-        if (!condition(slot_of(r))) {
-            return false;
-        }
-    }
-    return true;
-}
 
 MPI_Comm communicator_of(int p) {
     auto found = communicators.find(p);
@@ -90,64 +48,19 @@ MPI_Comm communicator_of(int p) {
     return found->second;
 }
 
-void worsen(Outcome outcome, const std::string& message) {
-    if (outcome > test.outcome) {
-        test.outcome = outcome;
-        test.message = message;
-    }
-}
-
-std::string type_name(const std::exception& error) {
-    int status = 0;
-    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
-    std::string name = text != nullptr ? text : "an exception";
-    std::free(text);
-    return name;
-}
-
-// What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
-std::string info_in_scope() {
-    asking_for_info = true;
-    test.info.clear();
-    FAIL_CHECK("");
-    asking_for_info = false;
-    std::string text;
-    for (const std::string& line : test.info) {
-        if (!line.empty()) {
-            text += (text.empty() ? " (" : "; ") + line;
-        }
-    }
-    return text.empty() ? "" : text + ")";
-}
-
 // Runs the body, and turns what leaves it into an outcome. Says where the rank stands afterwards.
 Phase run_body(const std::function<void(const Communicator&)>& body, const Communicator& comm) {
-    const std::size_t failures_before = test.failures.size();
     try {
         const CrashReports crashes;
         body(comm);
         leave_if_stopped();
         return Phase::returned;
-    } catch (const NotImplemented& error) {
-        worsen(Outcome::not_started, error.what());
-    } catch (const ForbiddenCall& error) {
-        worsen(Outcome::forbidden, error.what());
-    } catch (const Skipped& error) {
-        worsen(Outcome::skipped, error.what());
-    } catch (const Stopped& error) {
-        worsen(Outcome::stopped, error.what());
-        if (test.phase.empty()) {  // otherwise it was stopped inside a check before
-            test.phase = my_line().phase == Phase::returned ? "returned" : "waiting";
-        }
+    } catch (const Stopped&) {
+        note_course_exception();
         return Phase::waiting;
-    } catch (const std::exception& error) {
-        const std::string text = error.what();  // LibTorch's goes on with its own stack
-        const std::string first_line = text.substr(0, text.find('\n'));
-        worsen(Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope());
     } catch (...) {
-        // A failed REQUIRE leaves this way too; it has been noted already.
-        if (test.failures.size() == failures_before) {
-            worsen(Outcome::fail, "something was thrown that is not a std::exception");
+        if (!note_course_exception()) {
+            note_exception();
         }
     }
     test.phase = "threw";
@@ -172,7 +85,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
     const int me = world_rank();
     if (me < p) {
         test.ranks = p;
-        gate_number = 0;
+        reset_gates();
         for (Line& line : my_slot().line) {
             line.phase = Phase::absent;
         }
@@ -227,36 +140,8 @@ std::vector<int> sizes_to_run(const std::vector<int>& sizes) {
 
 }  // namespace
 
-TestRun& current_test() {
-    return test;
-}
 bool test_is_selected() {
     return selected;
-}
-
-void add_failure(Failure failure) {
-    if (asking_for_info) {
-        test.info = std::move(failure.info);
-        return;
-    }
-    worsen(Outcome::fail, "");
-    test.failures.push_back(std::move(failure));
-}
-
-bool note_course_exception() {
-    try {
-        throw;
-    } catch (const NotImplemented& error) {
-        worsen(Outcome::not_started, error.what());
-    } catch (const ForbiddenCall& error) {
-        worsen(Outcome::forbidden, error.what());
-    } catch (const Stopped& error) {
-        worsen(Outcome::stopped, error.what());
-        test.phase = "waiting";
-    } catch (...) {
-        return false;
-    }
-    return true;
 }
 
 void begin_test(const std::string& name, bool is_selected) {
@@ -286,7 +171,7 @@ void on_ranks(const std::vector<int>& sizes, const std::function<void(const Comm
         return;
     }
     for (const int p : sizes_to_run(sizes)) {
-        if (board().failed_test == test_number || a_rank_died()) {
+        if (board().failed_test == test_number || board().died != 0) {
             return;
         }
         if (p > world_size()) {
@@ -303,70 +188,6 @@ void on_ranks(
     std::initializer_list<int> sizes, const std::function<void(const Communicator&)>& body
 ) {
     on_ranks(std::vector<int>(sizes), body);
-}
-
-namespace {
-
-// Waits until every rank of the body in progress stands here. A rank in a gate has, for the others,
-// returned from the code under test.
-void gate() {
-    const long number = current_run() * 1000 + ++gate_number;
-    publish(Phase::returned);
-    my_slot().gate = number;
-    const long run = current_run();
-    const auto here = [&](Slot& s) { return s.gate >= number; };
-    const auto here_or_gone = [&](Slot& s) { return here(s) || s.run_left >= run; };
-    wait_until([&] { return everyone(participants(), here_or_gone) || stopped(); });
-    leave_if_stopped();
-    if (!everyone(participants(), here)) {
-        stop_all(Stop::deadlock, "another rank left the test");
-        leave_if_stopped();
-    }
-    publish(Phase::computing);
-}
-
-}  // namespace
-
-Traffic record(const Communicator& comm, const std::function<void()>& body) {
-    gate();
-    reset_traffic();
-    gate();
-    body();
-    Traffic result = traffic();
-    my_slot().rounds = result.rounds;
-    gate();
-    const Group& group = group_of(comm.handle());
-    for (const int member : group.members) {
-        result.rounds = std::max(result.rounds, slot_of(member).rounds.load());
-    }
-    gate();
-    return result;
-}
-
-Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm) {
-    std::uint64_t hash = data.size();
-    for (const float x : data) {
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, &x, sizeof bits);
-        hash = (hash ^ bits) * 0x100000001B3U;
-    }
-    my_slot().value = hash;
-    gate();
-    Comparison result;
-    const Group& group = group_of(comm.handle());
-    for (int r = 0; r < group.size(); ++r) {
-        if (slot_of(group.world_rank(r)).value != hash && result.equal) {
-            result.equal = false;
-            result.text = "rank " + std::to_string(r) + " holds other bits than rank " +
-                          std::to_string(comm.rank());
-        }
-    }
-    gate();
-    return result;
-}
-
-void skip(const std::string& reason) {
-    throw Skipped(reason);
 }
 
 }  // namespace dist::harness

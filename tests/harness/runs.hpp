@@ -44,8 +44,14 @@ bool test_is_selected();
 /// Notes a failed check, or, while it is asked for, only what INFO says of the place.
 void add_failure(Failure failure);
 
+/// Makes the outcome of the test in progress `outcome`, unless it is as bad already.
+void worsen(Outcome outcome, const std::string& message);
+
 /// An exception that came out of the expression of a CHECK. True if it is the course's own way to
-/// end a body (not started, forbidden, stopped), which is noted, and no failed check.
+/// end a body (not started, forbidden, skipped, stopped), which is noted, and no failed check.
 bool note_course_exception();
+
+/// Any other exception that ended a body: the test has failed. Call in the handler.
+void note_exception();
 
 }  // namespace dist::harness

@@ -1,5 +1,5 @@
-// The harness's own test: one program for each state, from tests/harness/states/, takes the place of
-// state(). Its neighbours in this file must keep their results whatever it does.
+// The harness's own test: one program for each state, from tests/harness/states/, takes the place
+// of state(). Its neighbours in this file must keep their results whatever it does.
 
 #include "tests/harness/harness.hpp"
 #include "tests/harness/states/state.hpp"

@@ -1,4 +1,5 @@
-// What each program of this folder implements: the code under test of tests/harness/states_test.cpp.
+// What each program of this folder implements: the code under test of
+// tests/harness/states_test.cpp.
 #pragma once
 
 #include "course/runtime/communicator.hpp"

@@ -1,0 +1,20 @@
+// Waiting for other ranks through the shared board.
+#pragma once
+
+#include <functional>
+
+#include "tests/harness/protocol.hpp"
+
+namespace dist::harness {
+
+/// Sleeps or spins until `condition`; false if a rank died meanwhile. Messages go on moving: a rank
+/// that has returned may have left a receive behind, which a sender still waits for.
+bool wait_until(const std::function<bool()>& condition);
+
+/// Whether `condition` holds for the first `ranks` ranks of the job.
+bool everyone(int ranks, const std::function<bool(Slot&)>& condition);
+
+/// A new body begins: its gates are numbered from one, alike on every rank.
+void reset_gates();
+
+}  // namespace dist::harness

@@ -1,0 +1,54 @@
+// Every message that was posted and is not through yet, as the layer keeps it. Internal to
+// messages.cpp and requests.cpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "tests/harness/messages.hpp"
+#include "tests/harness/protocol.hpp"
+
+namespace dist::harness {
+
+/// What travels in front of every payload: see Note [Rounds].
+struct Header {
+    int clock;
+    int unused;
+};
+
+struct Pending {
+    std::unique_ptr<char[]> staging;  // header, then payload
+    int payload_bytes = 0;
+    void* user = nullptr;  // where a receive delivers
+    int count = 0;
+    MPI_Datatype type = MPI_BYTE;
+    bool is_send = false;
+    std::uint64_t collective = 0;  // its number, if this is a non-blocking collective
+    MPI_Comm comm = MPI_COMM_NULL;
+    RequestText text;
+    int clock = 0;
+    Message* posted = nullptr;  // its line on the board
+};
+
+/// All of them; to be used under the lock.
+struct PendingMessages {
+    std::recursive_mutex lock;
+    std::map<MPI_Request, std::shared_ptr<Pending>> by_request;
+};
+PendingMessages& pending();
+
+/// Shows a message on the board. No line may be left: a deadlock is then decided by polls alone.
+Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group);
+void take_off_board(Pending& message);
+
+/// The receiver's half of a message: deliver, count, move the clock, and tell the payload's size.
+void deliver(Pending& message, MPI_Status& status);
+
+/// "MPI_Recv(from rank 2, tag 0, 4 bytes)"; `bytes` is negative where no size is known.
+struct Group;
+RequestText request_text(
+    const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
+);
+
+}  // namespace dist::harness

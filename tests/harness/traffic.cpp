@@ -1,0 +1,76 @@
+#include "tests/harness/traffic.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace dist::harness {
+namespace {
+
+std::mutex lock;
+Traffic counted;
+int round_last = 0;  // the latest that any thread of this rank has seen
+int last_send_end = 0;
+int last_receive_end = 0;
+long generation = 0;  // of the clocks: reset_traffic() begins a new one
+
+// The clock of the calling thread. Threads do not wait for each other's messages: a send by one
+// does not come after a receive by another merely because it was posted later.
+int& round_now() {
+    thread_local long seen_generation = -1;
+    thread_local int now = 0;
+    if (seen_generation != generation) {
+        seen_generation = generation;
+        now = 0;
+    }
+    return now;
+}
+
+void advance_round(int end) {
+    round_now() = std::max(round_now(), end);
+    round_last = std::max(round_last, end);
+}
+
+}  // namespace
+
+void reset_traffic() {
+    const std::scoped_lock guard(lock);
+    counted = Traffic{};
+    round_last = last_send_end = last_receive_end = 0;
+    ++generation;
+}
+
+Traffic traffic() {
+    const std::scoped_lock guard(lock);
+    Traffic now = counted;
+    now.rounds = round_last;
+    return now;
+}
+
+int count_send(int dst, int payload_bytes) {
+    const std::scoped_lock guard(lock);
+    ++counted.messages_sent;
+    counted.bytes_sent += payload_bytes;
+    counted.sent_to.insert(dst);
+    return last_send_end = std::max(round_now(), last_send_end) + 1;
+}
+
+void count_arrival(int clock) {
+    const std::scoped_lock guard(lock);
+    advance_round(clock);
+}
+
+void count_receive(int src, int payload_bytes, int clock) {
+    const std::scoped_lock guard(lock);
+    ++counted.messages_received;
+    counted.bytes_received += payload_bytes;
+    counted.received_from.insert(src);
+    last_receive_end = std::max(clock, last_receive_end + 1);
+    advance_round(last_receive_end);
+}
+
+void count_collective() {
+    const std::scoped_lock guard(lock);
+    ++counted.collectives;
+}
+
+}  // namespace dist::harness
