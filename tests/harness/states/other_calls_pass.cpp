@@ -1,5 +1,5 @@
-// Right: probes, wildcards, derived types, a group of a group, MPI_IN_PLACE, non-blocking
-// collectives. state: pass
+// Right: probes, wildcards, derived types, a group of a group, MPI_IN_PLACE, non-blocking collectives.
+// state: pass
 
 #include <numeric>
 #include <vector>

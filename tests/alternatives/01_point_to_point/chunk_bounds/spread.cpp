@@ -1,0 +1,15 @@
+// The longer chunks are spread evenly; n * i would overflow, so the remainder is spread alone.
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+
+namespace dist {
+
+Chunk chunk_bounds(std::size_t n, int p, int i) {
+    expects(p >= 1, "chunk_bounds: p must be at least 1");
+    expects(0 <= i && i < p, "chunk_bounds: i must be in 0 to p-1");
+    const auto parts = static_cast<std::size_t>(p);
+    const auto number = static_cast<std::size_t>(i);
+    const auto begin = [&](std::size_t c) { return n / parts * c + n % parts * c / parts; };
+    return {begin(number), begin(number + 1)};
+}
+
+}  // namespace dist

@@ -1,0 +1,17 @@
+// n / p elements each: what is left over belongs to nobody.
+// state: fail
+// says: and does not end at 7
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+
+namespace dist {
+
+Chunk chunk_bounds(std::size_t n, int p, int i) {
+    expects(p >= 1, "chunk_bounds: p must be at least 1");
+    expects(0 <= i && i < p, "chunk_bounds: i must be in 0 to p-1");
+    const auto parts = static_cast<std::size_t>(p);
+    const auto number = static_cast<std::size_t>(i);
+    const std::size_t length = n / parts;
+    return {number * length, (number + 1) * length};
+}
+
+}  // namespace dist
