@@ -37,8 +37,8 @@ std::vector<Part> parts() {
           "naive,ring,mpi"},
          exit_status::kDone},
         {"ResNet34 on two processes, its gradients averaged by that ring",
-         {"train", "-n", "2", "--model", "resnet34", "--batch", "8", "--steps", "20", "--rate",
-          "0.01", "--test-size", "200", "--log", kLog},
+         {"train", "-n", "2", "--model", "resnet34-imagenet", "--batch", "16", "--steps", "40",
+          "--rate", "0.02", "--test-size", "200", "--log", kLog},
          exit_status::kDone},
     };
 }

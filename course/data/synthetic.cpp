@@ -27,14 +27,16 @@ class Random {
     std::uint64_t i_ = 0;
 };
 
-// A class: for each colour three waves that fit the picture a whole number of times, so that a
-// shift around the edges shows no seam. (3, 32, 32), about -1 to 1.
+// A class: for each colour how much there is of it, and three waves that fit the picture a whole
+// number of times, so that a shift around the edges shows no seam. (3, 32, 32), about -2 to 2.
 using Pattern = std::array<float, kPictureBytes>;
 
 Pattern make_pattern(std::size_t label) {
     Random random(seeded_bits(kPatternSeed, label));
     Pattern pattern{};
     for (std::size_t colour = 0; colour < 3; ++colour) {
+        const auto plane = pattern.begin() + static_cast<std::ptrdiff_t>(colour * kSide * kSide);
+        std::fill_n(plane, kSide * kSide, static_cast<float>(random.between(-1, 1)));
         for (int wave = 0; wave < 3; ++wave) {
             const double down = std::floor(random.between(0, 4));
             const double right = std::floor(random.between(0, 4));
@@ -76,7 +78,7 @@ std::string synthetic_records(std::size_t n, std::uint64_t seed) {
             const std::size_t row = k / kSide;  // colour and y together
             const std::size_t y = (row + down) % kSide;
             const std::size_t from = (row / kSide * kSide + y) * kSide + (x + right) % kSide;
-            const double noise = random.between(-60, 60);
+            const double noise = random.between(-40, 40);
             const double value = brightness + contrast * patterns[label][from] + noise;
             records.push_back(
                 static_cast<char>(static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)))

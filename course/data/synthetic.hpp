@@ -11,8 +11,8 @@ namespace dist::data {
 
 /// `n` records in CIFAR-10's binary format, class i mod 10 at place i.
 ///
-/// A class is a pattern of three waves a colour, the same in every set; a picture is its class's
-/// pattern, shifted, mirrored at random, brighter or darker, under as much noise as pattern.
+/// A class is a tint and a pattern of three waves a colour, the same in every set; a picture is its
+/// class's, shifted, mirrored at random, brighter or darker, under as much noise as pattern.
 ///
 /// seed  the same seed gives the same bytes on every machine.
 std::string synthetic_records(std::size_t n, std::uint64_t seed);
