@@ -10,9 +10,10 @@ namespace dist::trainer {
 namespace {
 
 // top to bottom: each stands on the ones after it
-constexpr std::array<std::string_view, 6> kLayers = {"average_gradients", "ring_all_reduce",
-                                                     "ring_shift",        "broadcast_parameters",
-                                                     "broadcast",         "send_recv"};
+constexpr std::array<std::string_view, 9> kLayers = {
+    "average_gradients",    "ring_all_reduce", "ring_reduce_scatter",
+    "ring_all_gather",      "ring_shift",      "chunk_bounds",
+    "broadcast_parameters", "broadcast",       "send_recv"};
 
 bool contains(std::string_view list, std::string_view name) {
     return fmt::format(",{},", list).find(fmt::format(",{},", name)) != std::string::npos;

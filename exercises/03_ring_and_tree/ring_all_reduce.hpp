@@ -1,4 +1,4 @@
-// Exercise 03: all-reduce on a ring. Nobody carries more than anybody else.
+// Exercise 03: all-reduce on a ring, the sum of its two halves. Nobody carries more than another.
 #pragma once
 
 #include <span>

@@ -78,14 +78,13 @@ TEST_CASE("the rate rises for a twentieth of the run, then falls on half a cosin
 TEST_CASE("the stack's line says whose code each layer is", "[trainer]") {
     CHECK(
         describe_stack("") ==
-        "stack: the reference's: average_gradients, ring_all_reduce, ring_shift, "
-        "broadcast_parameters, "
-        "broadcast, send_recv"
+        "stack: the reference's: average_gradients, ring_all_reduce, ring_reduce_scatter, "
+        "ring_all_gather, ring_shift, chunk_bounds, broadcast_parameters, broadcast, send_recv"
     );
     CHECK(
         describe_stack("ring_shift,all_reduce,broadcast_parameters") ==
         "stack: yours: ring_shift, broadcast_parameters; the reference's: average_gradients, "
-        "ring_all_reduce, broadcast, send_recv"
+        "ring_all_reduce, ring_reduce_scatter, ring_all_gather, chunk_bounds, broadcast, send_recv"
     );
 }
 

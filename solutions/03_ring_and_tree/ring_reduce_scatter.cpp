@@ -1,0 +1,30 @@
+#include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
+
+#include "course/runtime/buffer.hpp"
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/01_point_to_point/ring_shift.hpp"
+
+namespace dist {
+
+void ring_reduce_scatter(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    const auto chunk = [&](int number) {  // numbers go around: -1 is p-1
+        const Chunk c = chunk_bounds(data.size(), p, (number + p) % p);
+        return data.subspan(c.begin, c.size());
+    };
+    Buffer scratch(data.size() / static_cast<std::size_t>(p) + 1);  // as long as any chunk
+
+    // after step s, chunk r-2-s on rank r holds the contributions of s+2 ranks
+    for (int s = 0; s < p - 1; ++s) {
+        const auto mine = chunk(r - 2 - s);
+        const auto incoming = scratch.span().first(mine.size());
+        ring_shift(chunk(r - 1 - s), incoming, comm);
+        accumulate(incoming, mine, op);
+    }
+    if (op == ReduceOp::mean) {
+        scale(chunk(r), 1.0F / static_cast<float>(p));
+    }
+}
+
+}  // namespace dist

@@ -1,0 +1,23 @@
+// Takes the chunks in the order of a ring that goes to the left.
+// state: fail
+// says: FAIL  ring_all_gather gives every rank the chunk of every rank
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/01_point_to_point/ring_shift.hpp"
+#include "exercises/03_ring_and_tree/ring_all_gather.hpp"
+
+namespace dist {
+
+void ring_all_gather(std::span<float> data, const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    const auto chunk = [&](int number) {
+        const Chunk c = chunk_bounds(data.size(), p, number % p);
+        return data.subspan(c.begin, c.size());
+    };
+
+    for (int s = 0; s < p - 1; ++s) {
+        ring_shift(chunk(r + s), chunk(r + s + 1), comm);
+    }
+}
+
+}  // namespace dist

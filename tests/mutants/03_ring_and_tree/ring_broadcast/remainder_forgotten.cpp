@@ -1,0 +1,36 @@
+// Segments of n/S elements, rounded down: the last n mod S elements belong to none.
+// state: fail
+// says: that was here before the call
+#include <mpi.h>
+
+#include "exercises/03_ring_and_tree/ring_broadcast.hpp"
+
+namespace dist {
+
+void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm) {
+    expects(0 <= root && root < comm.size(), "ring_broadcast: root must be a rank of comm");
+    expects(segments >= 1, "ring_broadcast: segments must be at least 1");
+    const int p = comm.size();
+    const int r = comm.rank();
+    const int next = (r + 1) % p;
+    const int prev = (r - 1 + p) % p;
+    const auto segment = [&](int i) {
+        const std::size_t length = data.size() / static_cast<std::size_t>(segments);
+        return data.subspan(static_cast<std::size_t>(i) * length, length);
+    };
+
+    std::span<float> out;
+    for (int i = 0; i <= segments; ++i) {
+        const std::span<float> in = i < segments ? segment(i) : std::span<float>();
+        const int src = i < segments && r != root ? prev : MPI_PROC_NULL;
+        const int dst = i > 0 && next != root ? next : MPI_PROC_NULL;
+        MPI_CHECK(MPI_Sendrecv(
+            out.data(), static_cast<int>(out.size()), MPI_FLOAT, dst, 0,  //
+            in.data(), static_cast<int>(in.size()), MPI_FLOAT, src, 0,    //
+            comm.handle(), MPI_STATUS_IGNORE
+        ));
+        out = in;
+    }
+}
+
+}  // namespace dist

@@ -1,0 +1,45 @@
+// Forgets that mean divides.
+// state: fail
+// says: that is the sum: the mean is the sum divided by p
+#include <vector>
+
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/01_point_to_point/send_recv.hpp"
+#include "exercises/03_ring_and_tree/ring_reduce.hpp"
+
+namespace dist {
+
+void ring_reduce(
+    std::span<float> data, ReduceOp op, int root, int segments, const Communicator& comm
+) {
+    expects(0 <= root && root < comm.size(), "ring_reduce: root must be a rank of comm");
+    expects(segments >= 1, "ring_reduce: segments must be at least 1");
+    const int p = comm.size();
+    const int r = comm.rank();
+    const int next = (r + 1) % p;
+    const int prev = (r - 1 + p) % p;
+    const auto segment = [&](int i) {
+        const Chunk c = chunk_bounds(data.size(), segments, i);
+        return data.subspan(c.begin, c.size());
+    };
+
+    for (int i = 0; i < segments; ++i) {
+        const auto mine = segment(i);
+        std::vector<float> in(mine.size());
+        if (prev != root) {
+            recv(in, prev, comm);
+        }
+        if (r == root && prev != root) {
+            accumulate(in, mine, op);
+        } else if (prev != root) {
+            accumulate(mine, in, op);
+        }
+        if (r != root) {
+            send(
+                prev == root ? std::span<const float>(mine) : std::span<const float>(in), next, comm
+            );
+        }
+    }
+}
+
+}  // namespace dist
