@@ -16,8 +16,8 @@ struct Chunk {
     bool operator==(const Chunk&) const = default;
 };
 
-/// Chunk `i` when n elements are shared out among p: in order, without gap or overlap, so that chunk
-/// 0 begins at 0, each begins where the one before ends, and the last ends at n.
+/// Chunk `i` when n elements are shared out among p: in order, without gap or overlap. Chunk 0
+/// begins at 0, each begins where the one before ends, and the last ends at n.
 ///
 /// n       elements, also when p does not divide it, and when there are fewer than p.
 /// p       how many chunks, >= 1. Their lengths differ by one at most.
