@@ -1,4 +1,4 @@
-// Exercise 01: n elements shared out among p ranks. No message yet, but every algorithm stands on it.
+// Exercise 01: n elements shared out among p ranks. No message yet, but all algorithms need it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Chunk {
     bool operator==(const Chunk&) const = default;
 };
 
-/// Chunk `i` when n elements are shared out among p: in order, without gap or overlap, so that chunk 0
+/// Chunk `i` when n elements are shared out among p: in order, without gap or overlap. Chunk 0
 /// begins at 0, each begins where the one before ends, and the last ends at n.
 ///
 /// n       elements, also when p does not divide it, and when there are fewer than p.

@@ -1,0 +1,250 @@
+// isend, irecv and Request: messages that are under way together, each waited for exactly once.
+#include "exercises/01_point_to_point/isend_irecv.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+int next_of(const Communicator& comm) {
+    return (comm.rank() + 1) % comm.size();
+}
+
+int prev_of(const Communicator& comm) {
+    return (comm.rank() + comm.size() - 1) % comm.size();
+}
+
+Comparison came_from(int src, const std::vector<float>& data, std::uint64_t salt = 0) {
+    return same(data, input(data.size(), src, salt));
+}
+
+/// What wait() throws on rank 1 when rank 0 sends `sent` elements and it expects `expected`; "" if
+/// nothing.
+std::string wait_error(std::size_t sent, std::size_t expected, const Communicator& comm) {
+    if (comm.rank() == 0) {
+        const auto data = input(sent, 0);
+        isend(data, 1, comm).wait();
+    } else if (comm.rank() == 1) {
+        auto data = poison(expected);
+        Request request = irecv(data, 0, comm);
+        try {
+            request.wait();
+        } catch (const Error& error) {
+            request.wait();  // there is nothing left to wait for, and nothing left to tell
+            return error.what();
+        }
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("all ranks start to send and to receive, and wait afterwards") {
+    const std::size_t n = GENERATE(7U, 0U, 1U, 1000U, 300'000U);
+    const bool receive_first = GENERATE(false, true);
+    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
+        const auto data = input(n, comm.rank());
+        auto to_next = data;
+        auto from_prev = poison(n);
+        const Traffic traffic = record(comm, [&] {
+            Request first = receive_first ? irecv(from_prev, prev_of(comm), comm)
+                                          : isend(to_next, next_of(comm), comm);
+            Request second = receive_first ? isend(to_next, next_of(comm), comm)
+                                           : irecv(from_prev, prev_of(comm), comm);
+            first.wait();
+            second.wait();
+        });
+        INFO("each of " << comm.size() << " ranks sends " << n << " floats to the next one");
+        CHECK(came_from(prev_of(comm), from_prev));
+        CHECK(same(to_next, data));
+        CHECK(traffic.messages_sent == 1);
+        CHECK(traffic.bytes_sent == static_cast<long>(n * sizeof(float)));
+        INFO("all messages can be under way at once");
+        CHECK(traffic.rounds == 1);
+    });
+}
+
+TEST_CASE("the second request may be waited for before the first") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const auto first = input(7, comm.rank(), 1);
+        const auto second = input(7, comm.rank(), 2);
+        auto got_first = poison(7);
+        auto got_second = poison(7);
+        std::array requests = {
+            isend(first, next_of(comm), comm, 3), isend(second, next_of(comm), comm, 5),
+            irecv(got_second, prev_of(comm), comm, 5), irecv(got_first, prev_of(comm), comm, 3)};
+        for (std::size_t i = requests.size(); i-- > 0;) {
+            requests[i].wait();
+        }
+        INFO("one message was sent with tag 3, then one with tag 5");
+        const auto sent = [&](std::uint64_t salt) { return input(7, prev_of(comm), salt); };
+        const std::string other = "that is the message with the other tag";
+        CHECK(same(got_first, sent(1), 0, {{sent(2), other}}));
+        CHECK(same(got_second, sent(2), 0, {{sent(1), other}}));
+    });
+}
+
+TEST_CASE("wait() a second time does nothing") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const auto to_next = input(7, comm.rank());
+        auto from_prev = poison(7);
+        Request sending = isend(to_next, next_of(comm), comm);
+        Request receiving = irecv(from_prev, prev_of(comm), comm);
+        sending.wait();
+        receiving.wait();
+        from_prev[0] = -1;
+        INFO("it was waited for before, and that was right");
+        CHECK_NOTHROW(sending.wait());
+        CHECK_NOTHROW(receiving.wait());
+        CHECK(from_prev[0] == -1);
+    });
+}
+
+TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
+    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto to_next = input(7, comm.rank());
+        auto from_prev = poison(7);
+        Request old = irecv(from_prev, prev_of(comm), comm);
+        Request request = std::move(old);
+        old.wait();  // NOLINT(bugprone-use-after-move): nobody has sent yet
+        isend(to_next, next_of(comm), comm).wait();
+        request.wait();
+        CHECK(came_from(prev_of(comm), from_prev));
+    });
+}
+
+TEST_CASE("wait_all waits for every request") {
+    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto p = static_cast<std::size_t>(comm.size());
+        const auto to_all = input(1000, comm.rank());
+        std::vector<std::vector<float>> from(p, poison(1000));
+        std::vector<Request> requests(1);  // one is empty
+        for (int step = 0; step < comm.size(); ++step) {
+            const int dst = (comm.rank() + step) % comm.size();
+            const int src = (comm.rank() + comm.size() - step) % comm.size();
+            requests.push_back(isend(to_all, dst, comm));
+            requests.push_back(irecv(from[static_cast<std::size_t>(src)], src, comm));
+        }
+        wait_all(requests);
+        wait_all({});
+        for (int src = 0; src < comm.size(); ++src) {
+            INFO("the message of rank " << src << " of " << comm.size());
+            CHECK(came_from(src, from[static_cast<std::size_t>(src)]));
+        }
+    });
+}
+
+TEST_CASE("a request that nobody waits for is waited for when it is destroyed") {
+    const bool throws = GENERATE(false, true);
+    on_ranks({2, 3, 4, 5}, [&](const Communicator& comm) {
+        const auto to_next = input(1000, comm.rank());
+        auto from_prev = poison(1000);
+        try {
+            const Request sending = isend(to_next, next_of(comm), comm);
+            const Request receiving = irecv(from_prev, prev_of(comm), comm);
+            if (throws) {
+                throw std::bad_alloc();
+            }
+        } catch (const std::bad_alloc&) {
+            // only the destructors have run
+        }
+        INFO(
+            (throws ? "an exception ended the block of both requests"
+                    : "both requests went out of scope")
+            << ": their destructors have to wait"
+        );
+        CHECK(came_from(prev_of(comm), from_prev));
+    });
+}
+
+TEST_CASE("assignment waits for the request that it replaces") {
+    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto first = input(7, comm.rank(), 1);
+        const auto second = input(7, comm.rank(), 2);
+        auto got_first = poison(7);
+        auto got_second = poison(7);
+        std::array sending = {
+            isend(first, next_of(comm), comm, 3), isend(second, next_of(comm), comm, 5)};
+        Request request = irecv(got_first, prev_of(comm), comm, 3);
+        Request other = irecv(got_second, prev_of(comm), comm, 5);
+        request = std::move(other);
+        const auto after_assignment = got_first;
+        request.wait();
+        other.wait();  // NOLINT(bugprone-use-after-move): it is empty
+        wait_all(sending);
+        CHECK(came_from(prev_of(comm), got_second, 2));
+        INFO("request = std::move(other), while the message of `request` was under way");
+        CHECK(came_from(prev_of(comm), after_assignment, 1));
+    });
+}
+
+TEST_CASE("a message of the wrong length is an error of wait(), not of the destructor") {
+    const auto [sent, expected] = GENERATE(
+        std::pair<std::size_t, std::size_t>{7, 8}, std::pair<std::size_t, std::size_t>{8, 7},
+        std::pair<std::size_t, std::size_t>{3, 0}, std::pair<std::size_t, std::size_t>{0, 3}
+    );
+    on_ranks({2, 3}, [&, sent = sent, expected = expected](const Communicator& comm) {
+        const bool wait_threw_an_error = !wait_error(sent, expected, comm).empty();
+        const auto data = input(sent, 0);
+        auto received = poison(expected);
+        if (comm.rank() == 0) {
+            isend(data, 1, comm).wait();
+        } else if (comm.rank() == 1) {
+            const Request unwatched = irecv(received, 0, comm);
+        }
+        INFO("rank 0 sent " << sent << " floats, irecv's data holds " << expected);
+        INFO("wait must throw dist::Error");
+        CHECK(wait_threw_an_error == (comm.rank() == 1));
+    });
+}
+
+TEST_CASE("wait_all waits for all, also if some fail, and then throws the first error") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const std::string first_error = wait_error(7, 8, comm);
+        const auto data = input(7, 0);
+        if (comm.rank() == 0) {
+            for (int i = 0; i < 3; ++i) {
+                isend(data, 1, comm).wait();
+            }
+        } else if (comm.rank() == 1) {
+            auto short_message = poison(8);
+            auto right = poison(7);
+            auto long_message = poison(6);
+            std::array requests = {
+                irecv(short_message, 0, comm), irecv(right, 0, comm), irecv(long_message, 0, comm)};
+            std::string error_of_wait_all;
+            try {
+                wait_all(requests);
+            } catch (const Error& error) {
+                error_of_wait_all = error.what();
+            }
+            INFO("three irecvs, the first and the third message have the wrong length");
+            INFO("wait_all throws the error of the first one: " << first_error);
+            CHECK(error_of_wait_all == first_error);
+            INFO("the second message is right: wait_all waits for it although the first failed");
+            CHECK(came_from(0, right));
+        }
+    });
+}
+
+TEST_CASE("src and dst are ranks of the communicator that was given") {
+    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+        const Communicator reversed = comm.split(0, -comm.rank());
+        const Communicator half = comm.split(comm.rank() % 2);
+        for (const Communicator* group : {&reversed, &half}) {
+            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
+            const auto to_next = input(7, group->rank());
+            auto from_prev = poison(7);
+            std::array requests = {
+                isend(to_next, next_of(*group), *group), irecv(from_prev, prev_of(*group), *group)};
+            wait_all(requests);
+            CHECK(came_from(prev_of(*group), from_prev));
+        }
+    });
+}
