@@ -11,6 +11,8 @@
 
 namespace dist::harness {
 
+constexpr const char* kReturned = "it returned as if all were well";
+
 /// How `call` answers to an argument that is wrong: the exception, or what it did in its place.
 inline std::string answer(const std::function<void()>& call) {
     try {
@@ -20,7 +22,7 @@ inline std::string answer(const std::function<void()>& call) {
     } catch (const Error&) {
         return "dist::Error";
     }
-    return "it returned as if all were well";
+    return kReturned;
 }
 
 /// Calls `body` on communicators that number the ranks anew: all of them in reverse, and a half.
