@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/02_naive_collectives/reduction_support.hpp"
 #include "tests/harness/harness.hpp"
 
 using namespace dist;
@@ -12,33 +13,14 @@ namespace {
 
 const Forbid kForbid({"collectives"}, "all_reduce is to be built from send, recv and broadcast");
 
-// Whole numbers add, multiply and compare exactly. The mean rounds twice, by 2^-24 each time: 1/p,
-// and the product with it; the expected value rounds once.
-double tolerance(ReduceOp op) {
-    return op == ReduceOp::mean ? 3.0 / (1 << 24) : 0.0;
-}
-
-std::vector<float> scaled(std::vector<float> data, float factor) {
-    scale(data, factor);
-    return data;
-}
-
 /// What likely mistakes leave on rank r, and the sentence for each.
 std::vector<Suspicion> suspicions(std::size_t n, ReduceOp op, int r, int p, std::uint64_t salt) {
-    const auto result = reduced_input(n, p, op, salt);
     std::vector<Suspicion> all = {
         {input(n, r, salt), "that is this rank's own contribution: nothing came in"},
         {input(n, 0, salt), "that is rank 0's contribution alone"},
-        {std::vector<float>(n, 0.0F), "start from a contribution, not from zero"},
     };
-    if (op == ReduceOp::mean) {
-        const auto factor = static_cast<float>(p);
-        all.push_back({scaled(result, factor), "that is the sum: mean divides it by p, once"});
-        all.push_back({scaled(result, 1.0F / factor), "that is the mean divided by p once more"});
-    }
-    if (op != ReduceOp::sum) {
-        all.push_back({reduced_input(n, p, ReduceOp::sum, salt), "that is the sum: look at op"});
-    }
+    const auto of_any_reduction = reduction_mistakes(n, op, p, salt);
+    all.insert(all.end(), of_any_reduction.begin(), of_any_reduction.end());
     if (r > 0 && r < p - 1) {
         all.push_back(
             {reduced_input(n, r + 1, op, salt),

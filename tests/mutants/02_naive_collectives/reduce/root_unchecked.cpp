@@ -1,0 +1,29 @@
+// A root that is no rank is not refused.
+// state: fail
+// says: every rank must refuse it
+#include <vector>
+
+#include "exercises/01_point_to_point/send_recv.hpp"
+#include "exercises/02_naive_collectives/reduce.hpp"
+
+namespace dist {
+
+void reduce(std::span<float> data, ReduceOp op, int root, const Communicator& comm) {
+    const int p = comm.size();
+    if (comm.rank() != root) {
+        send(data, root, comm);
+        return;
+    }
+    std::vector<float> incoming(data.size());
+    for (int src = 0; src < p; ++src) {
+        if (src != root) {
+            recv(incoming, src, comm);
+            accumulate(incoming, data, op);
+        }
+    }
+    if (op == ReduceOp::mean) {
+        scale(data, 1.0F / static_cast<float>(p));
+    }
+}
+
+}  // namespace dist
