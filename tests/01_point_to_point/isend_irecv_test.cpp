@@ -24,8 +24,7 @@ Comparison came_from(int src, const std::vector<float>& data, std::uint64_t salt
     return same(data, input(data.size(), src, salt));
 }
 
-/// What wait() throws on rank 1 when rank 0 sends `sent` elements and it expects `expected`; "" if
-/// nothing.
+/// What rank 1's wait() throws when `sent` elements come where `expected` had to; "" if nothing.
 std::string wait_error(std::size_t sent, std::size_t expected, const Communicator& comm) {
     if (comm.rank() == 0) {
         const auto data = input(sent, 0);
@@ -98,45 +97,9 @@ TEST_CASE("wait() a second time does nothing") {
         Request receiving = irecv(from_prev, prev_of(comm), comm);
         sending.wait();
         receiving.wait();
-        from_prev[0] = -1;
         INFO("it was waited for before, and that was right");
         CHECK_NOTHROW(sending.wait());
         CHECK_NOTHROW(receiving.wait());
-        CHECK(from_prev[0] == -1);
-    });
-}
-
-TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto to_next = input(7, comm.rank());
-        auto from_prev = poison(7);
-        Request old = irecv(from_prev, prev_of(comm), comm);
-        Request request = std::move(old);
-        old.wait();  // NOLINT(bugprone-use-after-move): nobody has sent yet
-        isend(to_next, next_of(comm), comm).wait();
-        request.wait();
-        CHECK(came_from(prev_of(comm), from_prev));
-    });
-}
-
-TEST_CASE("wait_all waits for every request") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto p = static_cast<std::size_t>(comm.size());
-        const auto to_all = input(1000, comm.rank());
-        std::vector<std::vector<float>> from(p, poison(1000));
-        std::vector<Request> requests(1);  // one is empty
-        for (int step = 0; step < comm.size(); ++step) {
-            const int dst = (comm.rank() + step) % comm.size();
-            const int src = (comm.rank() + comm.size() - step) % comm.size();
-            requests.push_back(isend(to_all, dst, comm));
-            requests.push_back(irecv(from[static_cast<std::size_t>(src)], src, comm));
-        }
-        wait_all(requests);
-        wait_all({});
-        for (int src = 0; src < comm.size(); ++src) {
-            INFO("the message of rank " << src << " of " << comm.size());
-            CHECK(came_from(src, from[static_cast<std::size_t>(src)]));
-        }
     });
 }
 
@@ -151,8 +114,7 @@ TEST_CASE("a request that nobody waits for is waited for when it is destroyed") 
             if (throws) {
                 throw std::bad_alloc();
             }
-        } catch (const std::bad_alloc&) {
-            // only the destructors have run
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): thrown above
         }
         INFO(
             (throws ? "an exception ended the block of both requests"
@@ -160,27 +122,6 @@ TEST_CASE("a request that nobody waits for is waited for when it is destroyed") 
             << ": their destructors have to wait"
         );
         CHECK(came_from(prev_of(comm), from_prev));
-    });
-}
-
-TEST_CASE("assignment waits for the request that it replaces") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto first = input(7, comm.rank(), 1);
-        const auto second = input(7, comm.rank(), 2);
-        auto got_first = poison(7);
-        auto got_second = poison(7);
-        std::array sending = {
-            isend(first, next_of(comm), comm, 3), isend(second, next_of(comm), comm, 5)};
-        Request request = irecv(got_first, prev_of(comm), comm, 3);
-        Request other = irecv(got_second, prev_of(comm), comm, 5);
-        request = std::move(other);
-        const auto after_assignment = got_first;
-        request.wait();
-        other.wait();  // NOLINT(bugprone-use-after-move): it is empty
-        wait_all(sending);
-        CHECK(came_from(prev_of(comm), got_second, 2));
-        INFO("request = std::move(other), while the message of `request` was under way");
-        CHECK(came_from(prev_of(comm), after_assignment, 1));
     });
 }
 
@@ -201,6 +142,65 @@ TEST_CASE("a message of the wrong length is an error of wait(), not of the destr
         INFO("rank 0 sent " << sent << " floats, irecv's data holds " << expected);
         INFO("wait must throw dist::Error");
         CHECK(wait_threw_an_error == (comm.rank() == 1));
+    });
+}
+
+TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
+    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto to_next = input(7, comm.rank());
+        for (const std::size_t expected : {7U, 8U}) {
+            auto from_prev = poison(expected);
+            Request old = irecv(from_prev, prev_of(comm), comm);
+            Request request = std::move(old);
+            old.wait();  // NOLINT(bugprone-use-after-move): nobody has sent yet
+            isend(to_next, next_of(comm), comm).wait();
+            if (expected == 7) {
+                request.wait();
+                CHECK(came_from(prev_of(comm), from_prev));
+            } else {
+                INFO("7 floats came where 8 had to: a request that was moved still knows that");
+                CHECK_THROWS_AS(request.wait(), Error);
+            }
+        }
+    });
+}
+
+TEST_CASE("wait_all waits for every request") {
+    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto p = static_cast<std::size_t>(comm.size());
+        const auto to_all = input(1000, comm.rank());
+        std::vector<std::vector<float>> from(p, poison(1000));
+        std::vector<Request> requests(1);  // one is empty
+        for (int step = 0; step < comm.size(); ++step) {
+            const int dst = (comm.rank() + step) % comm.size();
+            const int src = (comm.rank() + comm.size() - step) % comm.size();
+            requests.push_back(isend(to_all, dst, comm));
+            requests.push_back(irecv(from[static_cast<std::size_t>(src)], src, comm));
+        }
+        wait_all(requests);
+        for (int src = 0; src < comm.size(); ++src) {
+            INFO("the message of rank " << src << " of " << comm.size());
+            CHECK(came_from(src, from[static_cast<std::size_t>(src)]));
+        }
+    });
+}
+
+TEST_CASE("assignment waits for the request that it replaces") {
+    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+        const auto first = input(7, comm.rank(), 1);
+        const auto second = input(7, comm.rank(), 2);
+        auto got_first = poison(7);
+        auto got_second = poison(7);
+        const Request sending_first = isend(first, next_of(comm), comm, 3);
+        const Request sending_second = isend(second, next_of(comm), comm, 5);
+        Request request = irecv(got_first, prev_of(comm), comm, 3);
+        Request other = irecv(got_second, prev_of(comm), comm, 5);
+        request = std::move(other);
+        const auto after_assignment = got_first;
+        request.wait();
+        CHECK(came_from(prev_of(comm), got_second, 2));
+        INFO("request = std::move(other), while the message of `request` was under way");
+        CHECK(came_from(prev_of(comm), after_assignment, 1));
     });
 }
 

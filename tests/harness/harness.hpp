@@ -14,6 +14,8 @@
 // the files mpi_*.cpp: messages are counted, sends are synchronous, a deadlock ends the test by an
 // exception on every rank. CHECK after the last message; a REQUIRE that fails on one rank alone
 // leaves the others waiting, and the report then names that rank.
+//
+// For exercises that measure time, known_network.hpp has a network whose delays are known.
 #pragma once
 
 #include <functional>

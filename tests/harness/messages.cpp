@@ -6,6 +6,7 @@
 #include "course/runtime/error.hpp"
 #include "tests/harness/delays.hpp"
 #include "tests/harness/groups.hpp"
+#include "tests/harness/known_network.hpp"
 #include "tests/harness/pending.hpp"
 #include "tests/harness/roll_call.hpp"
 #include "tests/harness/traffic.hpp"
@@ -126,6 +127,7 @@ void deliver(Pending& message, MPI_Status& status) {
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
     count_receive(status.MPI_SOURCE, payload, header.clock);
+    note_delivery(header.departure_s, payload);
 }
 
 MPI_Request post_send(
@@ -154,7 +156,7 @@ MPI_Request post_send(
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
     message->clock = count_send(dst, payload);
-    const Header header{message->clock, 0};
+    const Header header{message->clock, 0, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);
     MPI_Request request = MPI_REQUEST_NULL;

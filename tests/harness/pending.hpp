@@ -11,10 +11,11 @@
 
 namespace dist::harness {
 
-/// What travels in front of every payload: see Note [Rounds].
+/// What travels in front of every payload: see Note [Rounds], and KnownNetwork.
 struct Header {
     int clock;
     int unused;
+    double departure_s;
 };
 
 struct Pending {
