@@ -24,7 +24,7 @@ std::vector<Suspicion> suspicions(
     std::size_t n, ReduceOp op, const Communicator& comm, std::uint64_t salt
 ) {
     const int p = comm.size();
-    std::vector<Suspicion> known = mean_suspicions(n, p, op, salt);
+    std::vector<Suspicion> known = mean_suspicions(n, comm.rank(), p, op, salt);
     const auto all = partial(n, arc(p, 0, p), op, salt);
     known.push_back(
         {input(n, comm.rank(), salt),

@@ -85,7 +85,7 @@ TEST_CASE("ring_broadcast gives every rank the root's data, from every root") {
     on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
         for (int root = 0; root < comm.size(); ++root) {
             for (const int segments : {3, 1, 2, 7}) {
-                INFO("7 floats in " << segments << " segments, root " << root);
+                INFO("7 floats, segments = " << segments << ", root = " << root);
                 auto data = before(7, root, comm);
                 // record, for its end: nobody goes on before all have returned
                 record(comm, [&] { ring_broadcast(data, root, segments, comm); });
@@ -100,7 +100,7 @@ TEST_CASE("ring_broadcast works for every length and any number of segments") {
         const int root = comm.size() / 2;
         for (const std::size_t n : every_length(comm.size())) {
             for (const int segments : {1, 2, 3, 5, 16}) {
-                INFO(n << " floats in " << segments << " segments, root " << root);
+                INFO(n << " floats, segments = " << segments << ", root = " << root);
                 auto data = before(n, root, comm);
                 ring_broadcast(data, root, segments, comm);
                 CHECK(is_roots_data(data, segments, comm));

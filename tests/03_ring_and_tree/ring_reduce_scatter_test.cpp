@@ -32,16 +32,6 @@ std::vector<Suspicion> cut(std::vector<Suspicion> all, const Chunk& chunk) {
     return all;
 }
 
-/// A mean that is divided after every addition, on the way from rank r + 1 to rank r.
-std::vector<float> divided_in_every_step(std::size_t n, int r, int p, std::uint64_t salt) {
-    auto travelling = input(n, (r + 1) % p, salt);
-    for (int i = 2; i <= p; ++i) {
-        dist::accumulate(input(n, (r + i) % p, salt), travelling, ReduceOp::sum);
-        scale(travelling, 1.0F / static_cast<float>(p));
-    }
-    return travelling;
-}
-
 /// What the likely mistakes leave in chunk r of rank r, most telling first.
 std::vector<Suspicion> suspicions(
     std::size_t n, ReduceOp op, const Communicator& comm, std::uint64_t salt
@@ -49,13 +39,7 @@ std::vector<Suspicion> suspicions(
     const int p = comm.size();
     const int r = comm.rank();
     const std::string chunk = "chunk " + std::to_string(r);
-    std::vector<Suspicion> known = mean_suspicions(n, p, op, salt);
-    if (op == ReduceOp::mean) {
-        known.push_back(
-            {divided_in_every_step(n, r, p, salt),
-             "that was divided in every step: the mean divides once, when all of the sum is there"}
-        );
-    }
+    std::vector<Suspicion> known = mean_suspicions(n, r, p, op, salt);
     known.push_back(
         {input(n, r, salt), "that is this rank's own contribution: nothing was added to " + chunk +
                                 ", which is to be the last that comes in"}

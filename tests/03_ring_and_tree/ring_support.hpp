@@ -56,9 +56,22 @@ inline std::vector<float> partial(
     return total;
 }
 
-/// What a forgotten and a repeated division leave of a mean; nothing for other operations.
+/// A mean that is divided after every addition, on its way from rank last + 1 to rank last.
+inline std::vector<float> divided_in_every_step(
+    std::size_t n, int last, int p, std::uint64_t salt
+) {
+    auto travelling = input(n, (last + 1) % p, salt);
+    for (int i = 2; i <= p; ++i) {
+        dist::accumulate(input(n, (last + i) % p, salt), travelling, ReduceOp::sum);
+        scale(travelling, 1.0F / static_cast<float>(p));
+    }
+    return travelling;
+}
+
+/// What misplaced divisions leave of a mean that is finished on rank `last`; nothing for other
+/// operations.
 inline std::vector<Suspicion> mean_suspicions(
-    std::size_t n, int p, ReduceOp op, std::uint64_t salt
+    std::size_t n, int last, int p, ReduceOp op, std::uint64_t salt
 ) {
     if (op != ReduceOp::mean) {
         return {};
@@ -68,7 +81,9 @@ inline std::vector<Suspicion> mean_suspicions(
     return {
         {reduced_input(n, p, ReduceOp::sum, salt),
          "that is the sum: the mean is the sum divided by p"},
-        {twice, "that was divided by p twice: once is right, in one place"}};
+        {twice, "that was divided by p twice: once is right, in one place"},
+        {divided_in_every_step(n, last, p, salt),
+         "that was divided in every step: the mean divides once, when all of the sum is there"}};
 }
 
 /// Whole numbers are exact, but for the mean: divided first, it is rounded p + 1 <= 6 times.

@@ -1,6 +1,6 @@
 // One buffer for what leaves and what comes in: each segment overwrites the one before it.
 // state: fail
-// says: FAIL  ring_reduce
+// says: is what leaves overwritten by what comes in
 #include <array>
 #include <vector>
 

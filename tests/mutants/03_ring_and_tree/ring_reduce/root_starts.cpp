@@ -1,6 +1,6 @@
 // The root starts, and waits for its own data to come round.
 // state: fail
-// says: FAIL  ring_reduce leaves the sum on the root
+// says: the root's own contribution is in it twice
 #include <vector>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
