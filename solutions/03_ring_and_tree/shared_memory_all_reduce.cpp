@@ -10,7 +10,7 @@ void shared_memory_all_reduce(SharedBuffer& data, ReduceOp op, const Communicato
     const int p = comm.size();
     const Chunk mine = chunk_bounds(data.size(), p, comm.rank());
     // In pieces that stay in the cache between being added and being written.
-    constexpr std::size_t kPiece = 4096;
+    constexpr std::size_t kPiece = 2048;
 
     data.synchronize();  // every contribution has been written
     for (std::size_t begin = mine.begin; begin < mine.end; begin += kPiece) {
