@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kOptions =
     "COLLECTIVE is what to measure: all_reduce. These go to the bench:\n"
     "  --sizes 64K,1M,85M         bytes\n"
-    "  --algorithms a,b           naive, ring, mpi, mine (your own, when the exercises pass)\n"
+    "  --algorithms a,b           naive, ring, shared, mpi, mine (your own, when the exercises "
+    "pass)\n"
     "  --json | --csv FILE | --svg FILE\n";
 
 // By name or, when none is named, because there is something to measure.

@@ -95,6 +95,13 @@ Report measure(const Options& options, const Communicator& comm) {
     if (const std::string note = load_mine(report.algorithms, options.mine, comm); !note.empty()) {
         report.notes.push_back(note);
     }
+    if (report.machine.ranks_per_node < comm.size()) {
+        const auto left_out =
+            std::erase_if(report.algorithms, [](const Algorithm& a) { return a.in_shared_memory; });
+        if (left_out > 0) {
+            report.notes.emplace_back("shared is left out: the ranks are on several machines");
+        }
+    }
     if (report.algorithms.empty()) {
         throw UsageError("nothing to measure: " + report.notes.front());
     }

@@ -1,6 +1,7 @@
 #include "course/lab/measure.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sys/resource.h>
 
 #include <mpi.h>
@@ -53,14 +54,23 @@ struct Series {
 
 /// Calls every algorithm once. Seconds of the slowest rank; disturbed if any rank was.
 std::vector<Sample> play_round(
-    std::vector<Series>& series, std::size_t n, Workspace& workspace, const Communicator& comm
+    std::vector<Series>& series,
+    std::span<float> data,
+    SharedBuffer* shared,
+    const Workspace& workspace,
+    const Communicator& comm
 ) {
     std::vector<double> seconds;
     std::vector<int> disturbed;
     for (Series& one : series) {
-        const Call call{workspace.fresh(n), ReduceOp::sum, 0, comm};
+        Call call{data, ReduceOp::sum, 0, comm};
+        if (one.algorithm.in_shared_memory) {
+            call.data = shared->of(comm.rank());
+            call.shared = shared;
+        }
+        workspace.rewrite(call.data);
         const Sample sample = time_call(comm, [&] { one.algorithm.run(call); });
-        one.wrong += workspace.wrong(n);
+        one.wrong += workspace.wrong(call.data);
         seconds.push_back(sample.seconds);
         disturbed.push_back(sample.disturbed ? 1 : 0);
     }
@@ -95,15 +105,14 @@ Workspace::Workspace(
     collective.expect(expected_.span(), comm.size(), comm.rank(), seed);
 }
 
-std::span<float> Workspace::fresh(std::size_t n) {
-    std::copy_n(input_.data(), n, data_.data());
-    return data_.span().first(n);
+void Workspace::rewrite(std::span<float> data) const {
+    std::copy_n(input_.data(), data.size(), data.begin());
 }
 
-long Workspace::wrong(std::size_t n) const {
+long Workspace::wrong(std::span<const float> data) const {
     long count = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        count += data_.data()[i] == expected_.data()[i] ? 0 : 1;  // NaN equals nothing
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        count += data[i] == expected_.data()[i] ? 0 : 1;  // NaN equals nothing
     }
     return count;
 }
@@ -138,14 +147,19 @@ std::vector<Point> measure_size(
     for (const Algorithm& algorithm : algorithms) {
         series.push_back({.algorithm = algorithm, .clean_s = {}, .all_s = {}});
     }
-    const std::size_t n = size_bytes / sizeof(float);
+    const std::span<float> data = workspace.data(size_bytes / sizeof(float));
+    std::optional<SharedBuffer> window;
+    if (std::ranges::any_of(algorithms, &Algorithm::in_shared_memory)) {
+        window.emplace(data.size(), comm);
+    }
+    SharedBuffer* const shared = window ? &*window : nullptr;
     for (int i = 0; i < kWarmUps; ++i) {
-        play_round(series, n, workspace, comm);
+        play_round(series, data, shared, workspace, comm);
     }
     const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
     const Stopwatch watch;
     for (double done = 0.0; done < 1.0;) {
-        const std::vector<Sample> round = play_round(series, n, workspace, comm);
+        const std::vector<Sample> round = play_round(series, data, shared, workspace, comm);
         for (std::size_t a = 0; a < series.size(); ++a) {
             series[a].add(round[a], effort.keep_disturbed);
         }

@@ -40,11 +40,14 @@ class Workspace {
         const Collective& collective, std::size_t n, const Communicator& comm, std::uint64_t seed
     );
 
-    /// The first n elements, rewritten with this rank's input.
-    std::span<float> fresh(std::size_t n);
+    /// Memory for n elements.
+    std::span<float> data(std::size_t n) { return data_.span().first(n); }
 
-    /// How many of the first n elements are not what they must be.
-    [[nodiscard]] long wrong(std::size_t n) const;
+    /// Writes this rank's input into `data`, here or elsewhere.
+    void rewrite(std::span<float> data) const;
+
+    /// How many elements are not what they must be.
+    [[nodiscard]] long wrong(std::span<const float> data) const;
 
   private:
     Buffer data_;

@@ -10,8 +10,8 @@ namespace dist::lab {
 namespace {
 
 constexpr std::size_t kMaxBytes = sizeof(float) * std::numeric_limits<int>::max();
-// data, input and expected result, and what an algorithm takes on top
-constexpr std::size_t kCopies = 5;
+// data, in a window, too, input and expected result, and what an algorithm takes on top
+constexpr std::size_t kCopies = 6;
 
 }  // namespace
 
@@ -50,7 +50,8 @@ Options parse_options(int argc, char** argv, std::string& help) {
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option(
-           "--algorithms", options.algorithms, "Which ones: naive,ring,mpi,mine (default: all)"
+           "--algorithms", options.algorithms,
+           "Which ones: naive,ring,shared,mpi,mine (default: all)"
     )
         ->delimiter(',')
         ->allow_extra_args(false);

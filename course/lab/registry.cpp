@@ -11,6 +11,7 @@
 #include "course/runtime/seeded.hpp"
 #include "exercises/02_naive_collectives/all_reduce.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include "exercises/03_ring_and_tree/shared_memory_all_reduce.hpp"
 
 namespace dist::lab {
 namespace {
@@ -28,6 +29,10 @@ void mpi_all_reduce(const Call& call) {
         MPI_IN_PLACE, call.data.data(), static_cast<int>(call.data.size()), MPI_FLOAT, MPI_SUM,
         call.comm.handle()
     ));
+}
+
+void shared_memory(const Call& call) {
+    shared_memory_all_reduce(*call.shared, call.op, call.comm);
 }
 
 void expect_sum(std::span<float> out, int p, int /*r*/, std::uint64_t seed) {
@@ -48,6 +53,8 @@ constexpr Collective kCollectives[] = {
 constexpr Algorithm kAlgorithms[] = {
     {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce},
     {"all_reduce", "ring", "exercise ring_all_reduce", ring},
+    {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
+     shared_memory, true},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
 };

@@ -10,6 +10,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
+#include "course/runtime/shared_buffer.hpp"
 
 namespace dist::lab {
 
@@ -19,6 +20,7 @@ struct Call {
     ReduceOp op;
     int root;
     const Communicator& comm;
+    SharedBuffer* shared = nullptr;  // for algorithms in shared memory: data is this rank's part
 };
 using Run = void (*)(const Call&);
 
@@ -41,6 +43,7 @@ struct Algorithm {
     std::string_view name;
     std::string_view what;  // for the table's header
     Run run;                // nullptr for `mine` until its library is loaded
+    bool in_shared_memory = false;
 };
 
 /// The collective of that name.

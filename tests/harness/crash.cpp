@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tests/harness/harness.hpp"
 #include "tests/harness/roll_call.hpp"
 
 namespace dist::harness {
@@ -76,6 +77,16 @@ CrashReports::~CrashReports() {
         sigaction(kFatalSignals[i], &before_[i], nullptr);
     }
     sigaction(kWhereSignal, &before_.back(), nullptr);
+}
+
+CrashMeans::CrashMeans(const std::string& sentence) {
+    std::snprintf(
+        my_slot().end_message, sizeof my_slot().end_message, "rank %d: %s", world_rank(),
+        sentence.c_str()
+    );
+}
+CrashMeans::~CrashMeans() {
+    my_slot().end_message[0] = '\0';
 }
 
 void install_terminate_handler() {

@@ -10,6 +10,9 @@
 #include "tests/harness/roll_call.hpp"
 
 namespace dist::harness {
+namespace {
+std::atomic<int> late_ms = 0;
+}
 
 void seeded_delay() {
     static const bool wanted = [] {
@@ -25,6 +28,19 @@ void seeded_delay() {
     if (bits % 3 == 0) {
         usleep(static_cast<useconds_t>((bits >> 8U) % 500));
     }
+}
+
+void late_delay() {
+    if (late_ms > 0) {
+        usleep(static_cast<useconds_t>(late_ms) * 1000);
+    }
+}
+
+Late::Late(int milliseconds) {
+    late_ms = milliseconds;
+}
+Late::~Late() {
+    late_ms = 0;
 }
 
 }  // namespace dist::harness

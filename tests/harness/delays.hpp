@@ -7,4 +7,7 @@ namespace dist::harness {
 /// seed, rank and number of call give the same delay.
 void seeded_delay();
 
+/// Sleeps as long as a Late of this rank says.
+void late_delay();
+
 }  // namespace dist::harness

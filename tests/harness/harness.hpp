@@ -111,6 +111,25 @@ class Forbid {
     Forbid(std::initializer_list<const char*> calls, const char* sentence);
 };
 
+/// While it lives, this rank comes out of every MPI collective so much later than the others: a race
+/// that is rare becomes sure.
+class Late {
+  public:
+    explicit Late(int milliseconds);
+    ~Late();
+    Late(const Late&) = delete;
+    Late& operator=(const Late&) = delete;
+};
+
+/// While it lives, a crash of this rank is reported by this sentence.
+class CrashMeans {
+  public:
+    explicit CrashMeans(const std::string& sentence);
+    ~CrashMeans();
+    CrashMeans(const CrashMeans&) = delete;
+    CrashMeans& operator=(const CrashMeans&) = delete;
+};
+
 /// Marks this test as skipped, with a reason; never counted as a pass. Throws out of the test.
 [[noreturn]] void skip(const std::string& reason);
 

@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include "tests/harness/allowed.hpp"
+#include "tests/harness/delays.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/roll_call.hpp"
@@ -76,7 +77,9 @@ int made(MPI_Comm parent, std::uint64_t count, MPI_Comm* comm, int code) {
 #define COLLECTIVE(name, parameters, comm, root, n_bytes, arguments) \
     int MPI_##name parameters {                                      \
         enter("MPI_" #name, comm, root, n_bytes);                    \
-        return PMPI_##name arguments;                                \
+        const int code = PMPI_##name arguments;                      \
+        late_delay();                                                \
+        return code;                                                 \
     }
 #define NON_BLOCKING(name, parameters, comm, root, n_bytes, arguments)                    \
     int MPI_##name parameters {                                                           \
@@ -334,6 +337,14 @@ int MPI_Win_allocate_shared(
         arrive(c, "MPI_Win_allocate_shared");
     }
     return PMPI_Win_allocate_shared(size, unit, info, c, base, win);
+}
+
+int MPI_Win_free(MPI_Win* win) {
+    if (!guarded()) {
+        return PMPI_Win_free(win);
+    }
+    *win = MPI_WIN_NULL;  // as above: collective, and a rank that unwinds would wait
+    return MPI_SUCCESS;
 }
 
 REFUSED(Finalize, (void), (), "The test ends MPI; your function must not.")

@@ -1,0 +1,30 @@
+// It reads parts that their ranks have not written yet.
+// state: fail
+// says: FAIL  nobody reads a part before its rank has written it
+#include <algorithm>
+
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/03_ring_and_tree/shared_memory_all_reduce.hpp"
+
+namespace dist {
+
+void shared_memory_all_reduce(SharedBuffer& data, ReduceOp op, const Communicator& comm) {
+    const int p = comm.size();
+    const Chunk mine = chunk_bounds(data.size(), p, comm.rank());
+    const auto slice = [&](int rank) { return data.of(rank).subspan(mine.begin, mine.size()); };
+
+    for (int src = 1; src < p; ++src) {
+        accumulate(slice(src), slice(0), op);
+    }
+
+    if (op == ReduceOp::mean) {
+        scale(slice(0), 1.0F / static_cast<float>(p));
+    }
+
+    for (int dst = 1; dst < p; ++dst) {
+        std::ranges::copy(slice(0), slice(dst).begin());
+    }
+    data.synchronize();
+}
+
+}  // namespace dist
