@@ -62,8 +62,11 @@ std::vector<std::string> missing_parts(const Context& context, const Exercise& e
     if (const std::size_t todos = count(committed_stub(context, exercise), "TODO"); todos != 1) {
         missing.push_back(fmt::format("{} has {} TODOs, not 1", exercise.source().string(), todos));
     }
-    if (read_text(context.root / exercise.lesson()).find(exercise.name) == std::string::npos) {
-        missing.push_back(fmt::format("{} does not mention it", exercise.lesson().string()));
+    const std::string lesson = read_text(context.root / exercise.lesson());
+    if (lesson.find("\n## " + exercise.name + "\n") == std::string::npos) {
+        missing.push_back(
+            fmt::format("{} has no section '## {}'", exercise.lesson().string(), exercise.name)
+        );
     }
     const auto unwritten = [](const std::string& hint) {
         return hint.empty() || hint.starts_with("TODO");
