@@ -66,6 +66,24 @@ inline std::vector<float> order_matters(std::size_t n, int rank) {
     return std::vector<float>(n, rank == 0 ? 0x1p24F : 1.0F);
 }
 
+/// Rank r ^ d for each distance d.
+inline std::set<int> doubling_partners(int r, int p) {
+    std::set<int> partners;
+    for (int d = 1; d < p; d *= 2) {
+        partners.insert(r ^ d);
+    }
+    return partners;
+}
+
+/// every_length, the large one for two p: it takes most of a test's time.
+inline std::vector<std::size_t> most_lengths(int p) {
+    auto lengths = every_length(p);
+    if (p != 3 && p != 8) {
+        lengths.pop_back();
+    }
+    return lengths;
+}
+
 /// p', the largest power of two that is at most p.
 inline int floor_power(int p) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));
