@@ -18,10 +18,12 @@ namespace dist::cli {
 namespace {
 
 constexpr const char* kOptions =
-    "COLLECTIVE is what to measure: all_reduce. These go to the bench:\n"
+    "COLLECTIVE is what to measure: all_reduce or broadcast. These go to the bench:\n"
     "  --sizes 64K,1M,85M         bytes\n"
-    "  --algorithms a,b           naive, ring, shared, mpi, mine (your own, when the exercises "
-    "pass)\n"
+    "  --algorithms a,b           of all_reduce: naive, ring, recursive_doubling, "
+    "halving_doubling,\n"
+    "                             tree, shared, mpi, mine (your own, when the exercises pass);\n"
+    "                             of broadcast: naive, ring, tree, mpi\n"
     "  --json | --csv FILE | --svg FILE\n";
 
 // By name or, when none is named, because there is something to measure.

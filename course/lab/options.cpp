@@ -45,13 +45,13 @@ Options parse_options(int argc, char** argv, std::string& help) {
     CLI::App app(
         "Measures every implementation of a collective side by side, in one run.", "bench"
     );
-    app.add_option("collective", options.collective, "What to measure: all_reduce")->required();
+    app.add_option("collective", options.collective, "What to measure: all_reduce or broadcast")
+        ->required();
     app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option(
-           "--algorithms", options.algorithms,
-           "Which ones: naive,ring,shared,mpi,mine (default: all)"
+           "--algorithms", options.algorithms, "Which ones: naive,ring,mpi,... (default: all)"
     )
         ->delimiter(',')
         ->allow_extra_args(false);

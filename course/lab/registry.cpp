@@ -10,8 +10,14 @@
 #include "course/runtime/error.hpp"
 #include "course/runtime/seeded.hpp"
 #include "exercises/02_naive_collectives/all_reduce.hpp"
+#include "exercises/02_naive_collectives/broadcast.hpp"
+#include "exercises/03_ring_and_tree/halving_doubling.hpp"
+#include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include "exercises/03_ring_and_tree/ring_broadcast.hpp"
 #include "exercises/03_ring_and_tree/shared_memory_all_reduce.hpp"
+#include "exercises/03_ring_and_tree/tree_broadcast.hpp"
+#include "exercises/03_ring_and_tree/tree_reduce.hpp"
 
 namespace dist::lab {
 namespace {
@@ -22,6 +28,19 @@ void naive_all_reduce(const Call& call) {
 
 void ring(const Call& call) {
     ring_all_reduce(call.data, call.op, call.comm);
+}
+
+void recursive_doubling(const Call& call) {
+    recursive_doubling_all_reduce(call.data, call.op, call.comm);
+}
+
+void halving_doubling(const Call& call) {
+    halving_doubling_all_reduce(call.data, call.op, call.comm);
+}
+
+void tree_all_reduce(const Call& call) {
+    tree_reduce(call.data, call.op, call.root, call.comm);
+    tree_broadcast(call.data, call.root, call.comm);
 }
 
 void mpi_all_reduce(const Call& call) {
@@ -35,11 +54,39 @@ void shared_memory(const Call& call) {
     shared_memory_all_reduce(*call.shared, call.op, call.comm);
 }
 
+void naive_broadcast(const Call& call) {
+    broadcast(call.data, call.root, call.comm);
+}
+
+void pipelined_broadcast(const Call& call) {
+    // long enough that a segment's bytes cost more than its message, and one at least
+    constexpr std::size_t kSegment = (std::size_t{256} << 10U) / sizeof(float);
+    const int segments = static_cast<int>(call.data.size() / kSegment) + 1;
+    ring_broadcast(call.data, call.root, segments, call.comm);
+}
+
+void binomial_broadcast(const Call& call) {
+    tree_broadcast(call.data, call.root, call.comm);
+}
+
+void mpi_broadcast(const Call& call) {
+    const int n = static_cast<int>(call.data.size());
+    MPI_CHECK(MPI_Bcast(call.data.data(), n, MPI_FLOAT, call.root, call.comm.handle()));
+}
+
+void expect_roots_data(std::span<float> out, int /*p*/, int /*r*/, std::uint64_t seed) {
+    std::ranges::copy(seeded_data(out.size(), 0, seed), out.begin());
+}
+
 void expect_sum(std::span<float> out, int p, int /*r*/, std::uint64_t seed) {
     std::fill(out.begin(), out.end(), 0.0F);
     for (int src = 0; src < p; ++src) {
         accumulate(seeded_data(out.size(), src, seed), out, ReduceOp::sum);
     }
+}
+
+double broadcast_factor(int p) {
+    return p > 1 ? 1.0 : 0.0;
 }
 
 double all_reduce_factor(int p) {
@@ -48,15 +95,23 @@ double all_reduce_factor(int p) {
 
 constexpr Collective kCollectives[] = {
     {"all_reduce", "sum", all_reduce_factor, expect_sum},
+    {"broadcast", "none", broadcast_factor, expect_roots_data},
 };
 
 constexpr Algorithm kAlgorithms[] = {
     {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce},
     {"all_reduce", "ring", "exercise ring_all_reduce", ring},
+    {"all_reduce", "recursive_doubling", "exercise recursive_doubling", recursive_doubling},
+    {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling},
+    {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce},
     {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
      shared_memory, true},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
+    {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast},
+    {"broadcast", "ring", "exercise ring_broadcast, segments of 256 KiB", pipelined_broadcast},
+    {"broadcast", "tree", "exercise tree_broadcast", binomial_broadcast},
+    {"broadcast", "mpi", "MPI_Bcast", mpi_broadcast},
 };
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
     REQUIRE(run.status == 0);
     const auto document = nlohmann::json::parse(run.out);
     CHECK(document["ranks"] == 2);
-    REQUIRE(document["points"].size() == 9);
+    REQUIRE(document["points"].size() == 21);
     for (const auto& point : document["points"]) {
         INFO(point);
         CHECK(point["wrong"] == 0);
@@ -81,8 +81,20 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
         CHECK(point["time_us"].get<double>() > 0.0);
         CHECK(point["bound_us"].get<double>() > 0.0);
     }
-    CHECK(document["points"][4]["algorithm"] == "ring");
-    CHECK(document["points"][4]["count"] == 5);
+    CHECK(document["points"][8]["algorithm"] == "ring");
+    CHECK(document["points"][8]["count"] == 5);
+}
+
+TEST_CASE("bench broadcast: every algorithm brings the root's data") {
+    const Folder folder;
+    const Outcome run = bench(folder, "broadcast --sizes 4,64K,1M --iterations 2 --json");
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    const auto document = nlohmann::json::parse(run.out);
+    REQUIRE(document["points"].size() == 12);
+    for (const auto& point : document["points"]) {
+        CHECK(point["wrong"] == 0);
+    }
 }
 
 TEST_CASE("bench writes CSV and an SVG plot, and leaves no temporary file") {
@@ -113,7 +125,7 @@ TEST_CASE("bad arguments are answered by one line, once, and status 2") {
     const Folder folder;
     const std::string file = (folder.path / "absent" / "t.csv").string();
     const std::pair<std::string, std::string> cases[] = {
-        {"all_gather", "no collective \"all_gather\"; there is: all_reduce"},
+        {"all_gather", "no collective \"all_gather\"; there is: all_reduce, broadcast"},
         {"all_reduce --algorithms ring,best", "no algorithm \"best\" for all_reduce"},
         {"all_reduce --sizes 64X", "\"64X\" is no size"},
         {"all_reduce --sizes 4 --csv " + file, "cannot write " + file},

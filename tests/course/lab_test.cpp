@@ -116,11 +116,15 @@ TEST_CASE("sizes that do not fit into memory are refused before anything is allo
 TEST_CASE("an unknown collective or algorithm is answered with those that exist") {
     CHECK(refusal([] {
               find_collective("all_reduc");
-          }) == "no collective \"all_reduc\"; there is: all_reduce");
+          }) == "no collective \"all_reduc\"; there is: all_reduce, broadcast");
     const Collective& collective = find_collective("all_reduce");
-    CHECK(refusal([&] {
-              find_algorithms(collective, {"ring", "rign"});
-          }) == "no algorithm \"rign\" for all_reduce; there are: naive, ring, mpi, mine");
+    CHECK(
+        refusal([&] {
+            find_algorithms(collective, {"ring", "rign"});
+        }) ==
+        "no algorithm \"rign\" for all_reduce; there are: naive, ring, recursive_doubling, "
+        "halving_doubling, tree, shared, mpi, mine"
+    );
 }
 
 TEST_CASE("algorithms come in the order asked for, each once") {
@@ -149,9 +153,17 @@ TEST_CASE("all_reduce's expected result is the sum of what the ranks put in") {
     }
 }
 
+TEST_CASE("broadcast's expected result is what the root put in, on every rank") {
+    std::vector<float> out(5);
+    find_collective("broadcast").expect(out, 3, 2, 42);
+    CHECK(out == seeded_data(5, 0, 42));
+    CHECK(find_collective("broadcast").bus_factor(1) == 0.0);
+    CHECK(find_collective("broadcast").bus_factor(4) == 1.0);
+}
+
 TEST_CASE("without the student's library `mine` is left out, with the reason") {
     auto algorithms = find_algorithms(find_collective("all_reduce"), {});
     const std::string note = load_mine(algorithms, "", Communicator::borrow(MPI_COMM_NULL));
     CHECK(note == "mine is left out: the library with your code was not given (--mine FILE)");
-    CHECK(algorithms.size() == 3);
+    CHECK(algorithms.size() == 7);
 }
