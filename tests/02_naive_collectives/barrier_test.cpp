@@ -1,0 +1,162 @@
+// barrier, dissemination_barrier: nobody leaves before everybody has come, and in how many messages.
+#include "exercises/02_naive_collectives/barrier.hpp"
+
+#include <string>
+#include <unistd.h>
+
+#include "tests/02_naive_collectives/shared_flags.hpp"
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "barrier is to be built from messages");
+
+using Barrier = void (*)(const Communicator&);
+
+/// Each rank raises its flag and enters, `late` some milliseconds after the others; who leaves looks
+/// at all flags.
+///
+/// Returns  "", or who was still missing when this rank left.
+std::string left_without(Barrier enter, int late, const Communicator& comm) {
+    static SharedFlags flags;
+    flags.begin(comm);
+    if (comm.rank() == late) {
+        usleep(2000 + static_cast<useconds_t>(seed() % 1000));
+    }
+    flags.raise(comm.rank());
+    enter(comm);
+    std::string missing;
+    for (int r = 0; r < comm.size(); ++r) {
+        if (!flags.is_up(r)) {
+            missing += (missing.empty() ? "rank " : " and rank ") + std::to_string(r);
+        }
+    }
+    return missing.empty() ? "" : "it left, and " + missing + " had not come yet";
+}
+
+void nobody_leaves_early(Barrier enter) {
+    on_ranks({3, 1, 2, 4, 5, 8}, [&](const Communicator& comm) {
+        for (int late = 0; late < comm.size(); ++late) {
+            INFO(
+                comm.size() << " ranks; rank " << late << " came late, and all others had to wait"
+            );
+            const std::string too_early = left_without(enter, late, comm);
+            CHECK(too_early == "");
+        }
+    });
+}
+
+void repeated(Barrier enter) {
+    on_ranks({3, 2, 4, 5, 8}, [&](const Communicator& comm) {
+        for (int i = 0; i < 2 * comm.size(); ++i) {
+            INFO(
+                "two calls in a row, " << comm.size() << " ranks: a message of the second is none"
+            );
+            enter(comm);
+            const std::string too_early = left_without(enter, i % comm.size(), comm);
+            CHECK(too_early == "");
+        }
+    });
+}
+
+void on_parts(Barrier enter) {
+    on_ranks({3, 4, 5}, [&](const Communicator& comm) {
+        const Communicator reversed = comm.split(0, -comm.rank());
+        const Communicator half = comm.split(comm.rank() % 2);
+        for (int late = 0; late < comm.size(); ++late) {
+            INFO("all ranks, numbered from the other end; " << late << " is late");
+            const std::string too_early = left_without(enter, late, reversed);
+            CHECK(too_early == "");
+        }
+        INFO("every second rank: the others are in a barrier of their own");
+        record(half, [&] { enter(half); });
+    });
+}
+
+/// ceil(log2 p)
+int steps_of(int p) {
+    int steps = 0;
+    for (int distance = 1; distance < p; distance *= 2) {
+        ++steps;
+    }
+    return steps;
+}
+
+}  // namespace
+
+TEST_CASE("barrier lets nobody leave before everybody has come, whoever is late") {
+    nobody_leaves_early(barrier);
+}
+
+TEST_CASE("barrier is one message from each rank to rank 0, and one back") {
+    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
+        const long others = comm.size() - 1;
+        const Traffic traffic = record(comm, [&] { barrier(comm); });
+        INFO(comm.size() << " ranks: all report to rank 0, then rank 0 lets all go");
+        const long expected = comm.rank() == 0 ? others : 1;
+        CHECK(traffic.messages_received == expected);
+        CHECK(traffic.messages_sent == expected);
+        if (comm.rank() != 0) {
+            CHECK(traffic.partners() == std::set{0});
+        }
+        CHECK(traffic.rounds <= 2 * others);
+        INFO("a message without content does");
+        CHECK(traffic.bytes_sent <= 8 * traffic.messages_sent);
+    });
+}
+
+TEST_CASE("dissemination_barrier lets nobody leave before everybody has come, whoever is late") {
+    nobody_leaves_early(dissemination_barrier);
+}
+
+TEST_CASE("dissemination_barrier sends to r + 1, r + 2, r + 4, ... and to no others") {
+    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
+        const int p = comm.size();
+        const int r = comm.rank();
+        std::set<int> to;
+        std::set<int> from;
+        for (int distance = 1; distance < p; distance *= 2) {
+            to.insert((r + distance) % p);
+            from.insert((r - distance + p) % p);
+        }
+        const Traffic traffic = record(comm, [&] { dissemination_barrier(comm); });
+        INFO(
+            "rank " << r << " of " << p << ": " << steps_of(p) << " steps, in step k a message to "
+                    << "r + 2^k and one from r - 2^k, mod p"
+        );
+        CHECK(traffic.sent_to == to);
+        CHECK(traffic.received_from == from);
+        CHECK(traffic.messages_sent == steps_of(p));
+        CHECK(traffic.messages_received == steps_of(p));
+        INFO("a message without content does");
+        CHECK(traffic.bytes_sent <= 8 * traffic.messages_sent);
+    });
+}
+
+TEST_CASE("dissemination_barrier is over after ceil(log2 p) rounds") {
+    on_ranks({3, 2, 4, 5, 8}, [](const Communicator& comm) {
+        const int steps = steps_of(comm.size());
+        const Traffic traffic = record(comm, [&] { dissemination_barrier(comm); });
+        // Full-duplex a step is 1 round. A rank that sends, then receives, or the other way around,
+        // is right too: 2, and 3 on an odd circle, where two senders meet.
+        const int allowed_rounds = (2 + comm.size() % 2) * steps;
+        INFO(
+            traffic.rounds << " messages had to wait for each other; " << steps << " steps do for "
+                           << comm.size() << " ranks, all at the same time"
+        );
+        CHECK(traffic.rounds <= allowed_rounds);
+    });
+}
+
+TEST_CASE("two barriers in a row do not mix") {
+    repeated(barrier);
+    repeated(dissemination_barrier);
+}
+
+TEST_CASE("both barriers hold the ranks of the communicator that was given, and no others") {
+    on_parts(barrier);
+    on_parts(dissemination_barrier);
+}
