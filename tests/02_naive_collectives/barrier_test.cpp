@@ -17,12 +17,10 @@ const Forbid kForbid({"collectives"}, "barrier is to be built from messages");
 using Barrier = void (*)(const Communicator&);
 
 /// Each rank raises its flag and enters, `late` some milliseconds after the others; who leaves looks
-/// at all flags.
-///
-/// Returns  "", or who was still missing when this rank left.
-std::string left_without(Barrier enter, int late, const Communicator& comm) {
+/// at all flags. `use` numbers the calls of this test.
+Comparison all_had_come(Barrier enter, int late, const Communicator& comm, int use) {
     static SharedFlags flags;
-    flags.begin(comm);
+    flags.begin(comm, static_cast<std::size_t>(use));
     if (comm.rank() == late) {
         usleep(2000 + static_cast<useconds_t>(seed() % 1000));
     }
@@ -34,45 +32,44 @@ std::string left_without(Barrier enter, int late, const Communicator& comm) {
             missing += (missing.empty() ? "rank " : " and rank ") + std::to_string(r);
         }
     }
-    return missing.empty() ? "" : "it left, and " + missing + " had not come yet";
+    return {missing.empty(), "it left, and " + missing + " had not come yet"};
 }
 
-void nobody_leaves_early(Barrier enter) {
+void nobody_leaves_early(Barrier enter, int first_use) {
     on_ranks({3, 1, 2, 4, 5, 8}, [&](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
             INFO(
                 comm.size() << " ranks; rank " << late << " came late, and all others had to wait"
             );
-            const std::string too_early = left_without(enter, late, comm);
-            CHECK(too_early == "");
+            const Comparison all_in_time = all_had_come(enter, late, comm, first_use + late);
+            CHECK(all_in_time);
         }
     });
 }
 
-void repeated(Barrier enter) {
+void two_in_a_row(Barrier enter, int first_use) {
     on_ranks({3, 2, 4, 5, 8}, [&](const Communicator& comm) {
-        for (int i = 0; i < 2 * comm.size(); ++i) {
+        for (int late = 0; late < comm.size(); ++late) {
             INFO(
-                "two calls in a row, " << comm.size() << " ranks: a message of the second is none"
+                comm.size() << " ranks; two calls, and rank " << late << " came late to the second"
             );
             enter(comm);
-            const std::string too_early = left_without(enter, i % comm.size(), comm);
-            CHECK(too_early == "");
+            const Comparison all_in_time = all_had_come(enter, late, comm, first_use + late);
+            CHECK(all_in_time);
         }
     });
 }
 
-void on_parts(Barrier enter) {
+void on_groups(Barrier enter, int first_use) {
     on_ranks({3, 4, 5}, [&](const Communicator& comm) {
         const Communicator reversed = comm.split(0, -comm.rank());
         const Communicator half = comm.split(comm.rank() % 2);
         for (int late = 0; late < comm.size(); ++late) {
-            INFO("all ranks, numbered from the other end; " << late << " is late");
-            const std::string too_early = left_without(enter, late, reversed);
-            CHECK(too_early == "");
+            INFO("all ranks, numbered from the other end; rank " << late << " came late");
+            const Comparison all_in_time = all_had_come(enter, late, reversed, first_use + late);
+            CHECK(all_in_time);
         }
-        INFO("every second rank: the others are in a barrier of their own");
-        record(half, [&] { enter(half); });
+        enter(half);  // the other half has a barrier of its own
     });
 }
 
@@ -88,7 +85,7 @@ int steps_of(int p) {
 }  // namespace
 
 TEST_CASE("barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(barrier);
+    nobody_leaves_early(barrier, 0);
 }
 
 TEST_CASE("barrier is one message from each rank to rank 0, and one back") {
@@ -109,7 +106,7 @@ TEST_CASE("barrier is one message from each rank to rank 0, and one back") {
 }
 
 TEST_CASE("dissemination_barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(dissemination_barrier);
+    nobody_leaves_early(dissemination_barrier, 10);
 }
 
 TEST_CASE("dissemination_barrier sends to r + 1, r + 2, r + 4, ... and to no others") {
@@ -152,11 +149,11 @@ TEST_CASE("dissemination_barrier is over after ceil(log2 p) rounds") {
 }
 
 TEST_CASE("two barriers in a row do not mix") {
-    repeated(barrier);
-    repeated(dissemination_barrier);
+    two_in_a_row(barrier, 20);
+    two_in_a_row(dissemination_barrier, 30);
 }
 
 TEST_CASE("both barriers hold the ranks of the communicator that was given, and no others") {
-    on_parts(barrier);
-    on_parts(dissemination_barrier);
+    on_groups(barrier, 40);
+    on_groups(dissemination_barrier, 50);
 }

@@ -36,11 +36,11 @@ class SharedFlags {
     SharedFlags& operator=(const SharedFlags&) = delete;
     ~SharedFlags() { munmap(flags_, sizeof(Flags)); }
 
-    /// Takes new flags, none of them up. Every rank of `comm` makes this call, and as many of them as
-    /// the others for every size of communicator.
-    void begin(const Communicator& comm) {
-        const auto p = static_cast<std::size_t>(comm.size());
-        row_ = flags_->up[p % kSizes][uses_[p % kSizes]++ % kUses];
+    /// Takes the flags of use number `use`, none of them up. Every rank of `comm` makes this call, and no
+    /// two uses for communicators of the same size have the same number: a rank that was stopped in
+    /// one may be behind the others in the next.
+    void begin(const Communicator& comm, std::size_t use) {
+        row_ = flags_->up[static_cast<std::size_t>(comm.size()) % kSizes][use % kUses];
     }
 
     void raise(int rank) { row_[rank] = true; }
@@ -48,14 +48,13 @@ class SharedFlags {
 
   private:
     static constexpr std::size_t kSizes = 16;
-    static constexpr std::size_t kUses = 512;
+    static constexpr std::size_t kUses = 128;
     struct Flags {
         std::atomic<bool> up[kSizes][kUses][kSizes];  // a new file is all zeros: none is up
     };
 
     Flags* flags_ = nullptr;
     std::atomic<bool>* row_ = nullptr;
-    std::size_t uses_[kSizes] = {};
 };
 
 }  // namespace dist::harness

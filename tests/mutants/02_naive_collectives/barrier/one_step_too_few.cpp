@@ -1,6 +1,6 @@
 // The steps are rounded down: right for powers of two only.
 // state: fail
-// says: it left, and rank 1 had not come yet
+// says: 2 steps, in step k a message to r + 2^k
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/send_recv.hpp"
