@@ -15,8 +15,8 @@ namespace dist {
 /// Source  MPI 3.1 standard, section 5.3, "Barrier Synchronization".
 void barrier(const Communicator& comm);
 
-/// Waits until every rank has called it. Without a root: in step k = 0, 1, ... while 2^k < p, rank r
-/// sends to r + 2^k and receives from r - 2^k (mod p).
+/// Waits until every rank has called it. Without a root: in step k = 0, 1, ... while 2^k < p, rank
+/// r sends to r + 2^k and receives from r - 2^k (mod p).
 ///
 /// comm    collective: every rank of `comm` makes this call.
 ///

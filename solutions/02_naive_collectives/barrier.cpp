@@ -26,7 +26,8 @@ void dissemination_barrier(const Communicator& comm) {
     const int p = comm.size();
     const int r = comm.rank();
     const int tag = 0;
-    // before each step, this rank has heard, directly or not, from the `distance` - 1 ranks before it
+    // before each step, this rank has heard, directly or not, from the `distance` - 1 ranks before
+    // it
     for (int distance = 1; distance < p; distance *= 2) {
         const int dst = (r + distance) % p;
         const int src = (r - distance + p) % p;

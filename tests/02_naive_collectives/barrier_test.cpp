@@ -1,4 +1,5 @@
-// barrier, dissemination_barrier: nobody leaves before everybody has come, and in how many messages.
+// barrier, dissemination_barrier: nobody leaves before everybody has come, and in how many
+// messages.
 #include "exercises/02_naive_collectives/barrier.hpp"
 
 #include <string>
@@ -16,8 +17,8 @@ const Forbid kForbid({"collectives"}, "barrier is to be built from messages");
 
 using Barrier = void (*)(const Communicator&);
 
-/// Each rank raises its flag and enters, `late` some milliseconds after the others; who leaves looks
-/// at all flags. `use` numbers the calls of this test.
+/// Each rank raises its flag and enters, `late` some milliseconds after the others; who leaves
+/// looks at all flags. `use` numbers the calls of this test.
 Comparison all_had_come(Barrier enter, int late, const Communicator& comm, int use) {
     static SharedFlags flags;
     flags.begin(comm, static_cast<std::size_t>(use));

@@ -36,9 +36,9 @@ class SharedFlags {
     SharedFlags& operator=(const SharedFlags&) = delete;
     ~SharedFlags() { munmap(flags_, sizeof(Flags)); }
 
-    /// Takes the flags of use number `use`, none of them up. Every rank of `comm` makes this call, and no
-    /// two uses for communicators of the same size have the same number: a rank that was stopped in
-    /// one may be behind the others in the next.
+    /// Takes the flags of use number `use`, none of them up. Every rank of `comm` makes this call,
+    /// and no two uses for communicators of the same size have the same number: a rank that was
+    /// stopped in one may be behind the others in the next.
     void begin(const Communicator& comm, std::size_t use) {
         row_ = flags_->up[static_cast<std::size_t>(comm.size()) % kSizes][use % kUses];
     }

@@ -1,4 +1,5 @@
-// Rank 0 hears and lets go the last rank first; the steps begin with the largest distance, to the left.
+// Rank 0 hears and lets go the last rank first; the steps begin with the largest distance, to the
+// left.
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/send_recv.hpp"
