@@ -1,4 +1,4 @@
-// Exercise 02: every rank has a part, then everyone has all of them. The naive way: through one root.
+// Exercise 02: every rank has a part, then everyone has all. The naive way: through one root.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace dist {
 
 /// Puts the p chunks together, in rank order; every rank ends with the whole.
 ///
-/// in      this rank r's chunk: as long as chunk_bounds(n, p, r), n being out.size(). Left as it is.
+/// in      this rank r's chunk: as long as chunk_bounds(n, p, r), n being out.size(); not changed.
 /// out     out: n >= 0 elements, chunk i from rank i. The same length on every rank.
 /// comm    collective: every rank of `comm` makes this call.
 ///

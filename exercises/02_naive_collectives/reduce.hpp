@@ -1,4 +1,4 @@
-// Exercise 02: everyone contributes, one rank gets the result. The naive way: one message from each.
+// Exercise 02: everyone contributes, one rank gets the result. The naive way: one message each.
 #pragma once
 
 #include <span>

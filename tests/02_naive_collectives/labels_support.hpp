@@ -1,5 +1,5 @@
-// Inputs whose elements tell where they come from: for collectives that move data and leave it as it
-// is.
+// Inputs whose elements tell where they come from: for collectives that move data and leave it as
+// it is.
 #pragma once
 
 #include <cmath>

@@ -48,6 +48,7 @@ MPI_Request start_receive(
 ) {
     const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
     message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
+    message->clock = current_round();
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
         matched != nullptr
@@ -126,8 +127,12 @@ void deliver(Pending& message, MPI_Status& status) {
     PMPI_Status_set_elements(&status, MPI_BYTE, payload);
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
+<<<<<<< HEAD
     count_receive(status.MPI_SOURCE, payload, header.clock);
     note_delivery(header.departure_s, payload);
+=======
+    count_receive(status.MPI_SOURCE, payload, header.clock, message.clock);
+>>>>>>> ch2
 }
 
 MPI_Request post_send(

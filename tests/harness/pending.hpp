@@ -28,7 +28,7 @@ struct Pending {
     std::uint64_t collective = 0;  // its number, if this is a non-blocking collective
     MPI_Comm comm = MPI_COMM_NULL;
     RequestText text;
-    int clock = 0;
+    int clock = 0;  // of a send: the round it ends in; of a receive: the one it was posted in
     Message* posted = nullptr;  // its line on the board
 };
 

@@ -10,8 +10,8 @@ std::mutex lock;
 Traffic counted;
 int round_last = 0;  // the latest that any thread of this rank has seen
 int last_send_end = 0;
-int last_receive_end = 0;
-long generation = 0;  // of the clocks: reset_traffic() begins a new one
+std::set<int> receive_rounds;  // those in which a message came in
+long generation = 0;           // of the clocks: reset_traffic() begins a new one
 
 // The clock of the calling thread. Threads do not wait for each other's messages: a send by one
 // does not come after a receive by another merely because it was posted later.
@@ -35,7 +35,8 @@ void advance_round(int end) {
 void reset_traffic() {
     const std::scoped_lock guard(lock);
     counted = Traffic{};
-    round_last = last_send_end = last_receive_end = 0;
+    round_last = last_send_end = 0;
+    receive_rounds.clear();
     ++generation;
 }
 
@@ -59,13 +60,21 @@ void count_arrival(int clock) {
     advance_round(clock);
 }
 
-void count_receive(int src, int payload_bytes, int clock) {
+int current_round() {
+    const std::scoped_lock guard(lock);
+    return round_now();
+}
+
+void count_receive(int src, int payload_bytes, int clock, int posted) {
     const std::scoped_lock guard(lock);
     ++counted.messages_received;
     counted.bytes_received += payload_bytes;
     counted.received_from.insert(src);
-    last_receive_end = std::max(clock, last_receive_end + 1);
-    advance_round(last_receive_end);
+    int round = std::max(clock, posted + 1);
+    while (!receive_rounds.insert(round).second) {
+        ++round;
+    }
+    advance_round(round);
 }
 
 void count_collective() {

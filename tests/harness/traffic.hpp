@@ -2,8 +2,9 @@
 //
 // Note [Rounds] Every message starts with a header that carries the sender's logical clock. Each
 // rank sends one message and receives one at a time, a round each: a send starts at max(now, end of
-// the last send) and ends one later; a receive ends at max(clock carried, end of the last receive +
-// 1).
+// the last send) and ends one later; a receive takes the first free round that is not before the
+// clock carried, and after the round in which it was posted. So the order in which a program waits
+// for receives that it posted together does not count.
 #pragma once
 
 #include "tests/harness/harness.hpp"
@@ -22,8 +23,12 @@ int count_send(int dst, int payload_bytes);
 /// The sender knows that its message has arrived.
 void count_arrival(int clock);
 
-/// A message from `src` is there; `clock` is what it carried.
-void count_receive(int src, int payload_bytes, int clock);
+/// The round in which the calling thread is.
+int current_round();
+
+/// A message from `src` is there; `clock` is what it carried, `posted` the round in which the
+/// receive was posted.
+void count_receive(int src, int payload_bytes, int clock, int posted);
 
 void count_collective();
 

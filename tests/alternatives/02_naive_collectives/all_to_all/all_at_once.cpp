@@ -1,0 +1,40 @@
+// All messages at once, sent in the order r+1, r+2, ...; waited for in the order of the ranks.
+#include <algorithm>
+#include <vector>
+
+#include <mpi.h>
+
+#include "exercises/02_naive_collectives/all_to_all.hpp"
+
+namespace dist {
+
+void all_to_all(std::span<const float> in, std::span<float> out, const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    expects(in.size() == out.size(), "all_to_all: out must be as long as in");
+    expects(in.size() % static_cast<std::size_t>(p) == 0, "all_to_all: p must divide in.size()");
+    const std::size_t m = in.size() / static_cast<std::size_t>(p);
+    const auto block = [m](auto data, int i) {
+        return data.subspan(static_cast<std::size_t>(i) * m, m);
+    };
+    std::ranges::copy(block(in, r), block(out, r).begin());
+    const int n = static_cast<int>(m);
+    std::vector<MPI_Request> requests;
+    for (int src = 0; src < p; ++src) {
+        if (src != r) {
+            MPI_CHECK(MPI_Irecv(
+                block(out, src).data(), n, MPI_FLOAT, src, 0, comm.handle(),
+                &requests.emplace_back()
+            ));
+        }
+    }
+    for (int s = 1; s < p; ++s) {
+        const int dst = (r + s) % p;
+        MPI_CHECK(MPI_Isend(
+            block(in, dst).data(), n, MPI_FLOAT, dst, 0, comm.handle(), &requests.emplace_back()
+        ));
+    }
+    MPI_CHECK(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+}
+
+}  // namespace dist

@@ -1,0 +1,28 @@
+// It calls the function that it is to build.
+// state: forbidden
+// says: barrier is to be built from messages
+#include <mpi.h>
+
+#include "exercises/01_point_to_point/send_recv.hpp"
+#include "exercises/02_naive_collectives/barrier.hpp"
+
+namespace dist {
+
+void barrier(const Communicator& comm) {
+    MPI_CHECK(MPI_Barrier(comm.handle()));
+}
+
+void dissemination_barrier(const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    for (int distance = 1; distance < p; distance *= 2) {
+        const int dst = (r + distance) % p;
+        const int src = (r - distance + p) % p;
+        MPI_CHECK(MPI_Sendrecv(
+            nullptr, 0, MPI_FLOAT, dst, 0, nullptr, 0, MPI_FLOAT, src, 0, comm.handle(),
+            MPI_STATUS_IGNORE
+        ));
+    }
+}
+
+}  // namespace dist

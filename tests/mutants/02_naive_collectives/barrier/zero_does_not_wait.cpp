@@ -1,0 +1,34 @@
+// Rank 0 lets all go without having heard from them.
+// state: fail
+// says: it left, and rank
+#include <mpi.h>
+
+#include "exercises/01_point_to_point/send_recv.hpp"
+#include "exercises/02_naive_collectives/barrier.hpp"
+
+namespace dist {
+
+void barrier(const Communicator& comm) {
+    if (comm.rank() != 0) {
+        recv({}, 0, comm);
+        return;
+    }
+    for (int dst = 1; dst < comm.size(); ++dst) {
+        send({}, dst, comm);
+    }
+}
+
+void dissemination_barrier(const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    for (int distance = 1; distance < p; distance *= 2) {
+        const int dst = (r + distance) % p;
+        const int src = (r - distance + p) % p;
+        MPI_CHECK(MPI_Sendrecv(
+            nullptr, 0, MPI_FLOAT, dst, 0, nullptr, 0, MPI_FLOAT, src, 0, comm.handle(),
+            MPI_STATUS_IGNORE
+        ));
+    }
+}
+
+}  // namespace dist
