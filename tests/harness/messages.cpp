@@ -127,12 +127,8 @@ void deliver(Pending& message, MPI_Status& status) {
     PMPI_Status_set_elements(&status, MPI_BYTE, payload);
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
-<<<<<<< HEAD
-    count_receive(status.MPI_SOURCE, payload, header.clock);
-    note_delivery(header.departure_s, payload);
-=======
     count_receive(status.MPI_SOURCE, payload, header.clock, message.clock);
->>>>>>> ch2
+    note_delivery(header.departure_s, payload);
 }
 
 MPI_Request post_send(
