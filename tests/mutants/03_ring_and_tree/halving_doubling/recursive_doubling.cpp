@@ -1,0 +1,14 @@
+// Recursive doubling in its place: half the rounds, too many bytes.
+// state: fail
+// says: CHECK( traffic.bytes_sent <= most_bytes )
+#include "exercises/03_ring_and_tree/recursive_doubling.hpp"
+
+#include "exercises/03_ring_and_tree/halving_doubling.hpp"
+
+namespace dist {
+
+void halving_doubling_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    recursive_doubling_all_reduce(data, op, comm);
+}
+
+}  // namespace dist
