@@ -58,6 +58,9 @@ Comparison near(
     }
     std::ostringstream text;
     text << std::setprecision(10) << "expected " << expected << ", got " << got;
+    if (!std::isfinite(got)) {
+        text << ": beta is seconds per byte: multiply by it, do not divide";
+    }
     for (const Guess& guess : guesses) {
         if (equal(got, guess.value)) {
             text << ": " << guess.sentence;
@@ -71,6 +74,8 @@ Comparison near(
 template <class Of>
 std::vector<Guess> count_guesses(double right, int algorithm, int p, double each_extra, Of of) {
     std::vector<Guess> known = {
+        {algorithm == 0 ? right / (p - 1) : -1.0,  // never below 0
+         "rank 0 receives from p-1 ranks, and sends to p-1: one message after the other"},
         {right / 2, "that is half of it: what is gathered at one place must go back to all"},
         {right - 2 * each_extra,
          "p is no power of two: two messages more, in before the steps and out after them"},

@@ -89,7 +89,8 @@ std::vector<Suspicion> suspicions(const Parts& parts, int r) {
         if (before_me && i + 1 < parts.size()) {
             known.push_back(
                 {{one_loop(all)},
-                 "that is the sum of ranks 0 to " + std::to_string(i) +
+                 std::string("that is the sum of ") + (i == 0 ? "rank " : "ranks 0 to ") +
+                     std::to_string(i) +
                      ": the sum so far, not the result, which only the last rank knows"}
             );
         }

@@ -1,6 +1,6 @@
 // Broadcasts from rank 0, which does not have the result.
 // state: fail
-// says: that is the sum of ranks 0 to 0
+// says: that is the sum of rank 0: the sum so far
 #include "exercises/01_point_to_point/send_recv.hpp"
 #include "exercises/02_naive_collectives/broadcast.hpp"
 #include "exercises/03_ring_and_tree/summation_order.hpp"
