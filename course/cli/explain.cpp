@@ -230,9 +230,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::string rank_line(const RankResult& rank) {
     std::string text = fmt::format("rank {}  ", rank.rank);
     if (rank.phase == "waiting") {
-        text += rank.blocked_s >= 0.1
-                    ? fmt::format("waits {:.1f} s in {}", rank.blocked_s, rank.call)
-                    : fmt::format("waits in {}", rank.call);
+        text += "waits in " + rank.call;
     } else if (rank.phase == "returned") {
         text += "has returned";
     } else if (rank.phase == "threw") {

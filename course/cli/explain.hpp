@@ -17,7 +17,7 @@ std::string explain_signal(int rank, int signal, std::uint64_t address, const st
 /// "rank 1", "ranks 0, 1 and 3"
 std::string ranks_text(const std::vector<int>& ranks);
 
-/// "rank 0  waits 0.3 s in MPI_Recv(from rank 2, tag 0, 4 bytes)   ring_shift.cpp:14"
+/// "rank 0  waits in MPI_Recv(from rank 2, tag 0, 4 bytes)   ring_shift.cpp:14"
 std::string rank_line(const RankResult& rank);
 
 }  // namespace dist::cli

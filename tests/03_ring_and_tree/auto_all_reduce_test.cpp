@@ -1,0 +1,223 @@
+// auto_all_reduce: the model's minimum for every size and p, and then really that algorithm, which
+// is known by its messages.
+#include "exercises/03_ring_and_tree/auto_all_reduce.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+#include "exercises/03_ring_and_tree/halving_doubling.hpp"
+#include "exercises/03_ring_and_tree/recursive_doubling.hpp"
+#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include "tests/02_naive_collectives/collective_support.hpp"
+#include "tests/03_ring_and_tree/ring_support.hpp"
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "auto_all_reduce runs one of the four that you have.");
+
+using Algorithm = AllReduceAlgorithm;
+constexpr Algorithm kAll[] = {
+    Algorithm::naive, Algorithm::ring, Algorithm::recursive_doubling, Algorithm::halving_doubling};
+const char* const kNames[] = {"naive", "ring", "recursive_doubling", "halving_doubling"};
+
+std::string name_of(Algorithm algorithm) {
+    const auto i = static_cast<std::size_t>(algorithm);
+    return i < 4 ? kNames[i] : "none of the four";
+}
+
+struct NamedLink {
+    const char* words;
+    LinkCost cost;
+};
+// alpha/beta is 100 bytes in the first: short tensors tell all four apart
+const NamedLink kLinks[] = {
+    {"alpha = 1 us, 100 MB/s", {1e-6, 1e-8}}, {"alpha = 1 us, 10 GB/s", {1e-6, 1e-10}},
+    {"alpha = 0, 10 GB/s", {0.0, 1e-10}},     {"alpha = 1 us, bytes for nothing", {1e-6, 0.0}},
+    {"everything for nothing", {0.0, 0.0}},
+};
+
+double time_s(Algorithm algorithm, std::size_t bytes, int p, LinkCost link) {
+    return predicted_s(algorithm, bytes, p, link);
+}
+
+Algorithm fastest(std::size_t bytes, int p, LinkCost link) {
+    return *std::ranges::min_element(kAll, {}, [&](Algorithm a) {
+        return time_s(a, bytes, p, link);
+    });
+}
+
+Algorithm slowest(std::size_t bytes, int p, LinkCost link) {
+    return *std::ranges::max_element(kAll, {}, [&](Algorithm a) {
+        return time_s(a, bytes, p, link);
+    });
+}
+
+/// "expected ring, got naive: ...", with what the wrong choice is likely to come from.
+Comparison chosen(Algorithm got, std::size_t bytes, int p, LinkCost link) {
+    const Algorithm right = fastest(bytes, p, link);
+    if (got == right) {
+        return {};
+    }
+    const int world = Communicator::world().size();
+    std::string text = "expected " + name_of(right) + ", got " + name_of(got);
+    if (time_s(got, bytes, p, link) == time_s(right, bytes, p, link)) {
+        text += ": they are equally fast, and then the first in the enum's order is taken";
+    } else if (got == fastest(bytes / 4, p, link)) {
+        text += ": that is right for " + std::to_string(bytes / 4) +
+                " bytes: a float has four, and the model wants bytes";
+    } else if (got == fastest(bytes, p, {0.0, link.beta_s_per_byte})) {
+        text += ": that is right if messages start for nothing: where is alpha?";
+    } else if (got == fastest(bytes, p, {link.alpha_s, 0.0})) {
+        text += ": that is right if bytes cost nothing: where is beta?";
+    } else if (got == fastest(bytes, world, link)) {
+        text += ": that is right for all " + std::to_string(world) + " ranks: p is comm.size()";
+    } else if (got == slowest(bytes, p, link)) {
+        text += ": that is the slowest";
+    }
+    return {false, text};
+}
+
+void run(Algorithm algorithm, std::span<float> data, const Communicator& comm) {
+    switch (algorithm) {
+        case Algorithm::naive:
+            return all_reduce(data, ReduceOp::sum, comm);
+        case Algorithm::ring:
+            return ring_all_reduce(data, ReduceOp::sum, comm);
+        case Algorithm::recursive_doubling:
+            return recursive_doubling_all_reduce(data, ReduceOp::sum, comm);
+        case Algorithm::halving_doubling:
+            return halving_doubling_all_reduce(data, ReduceOp::sum, comm);
+    }
+}
+
+bool alike(const Traffic& a, const Traffic& b) {
+    return a.messages_sent == b.messages_sent && a.bytes_sent == b.bytes_sent &&
+           a.messages_received == b.messages_received && a.bytes_received == b.bytes_received &&
+           a.sent_to == b.sent_to && a.received_from == b.received_from;
+}
+
+std::string words(const Traffic& t) {
+    return std::to_string(t.messages_sent) + " messages with " + std::to_string(t.bytes_sent) +
+           " bytes sent, partners: " + list(t.partners());
+}
+
+/// Runs auto_all_reduce, then the algorithm that the model names, and compares their messages.
+Comparison ran_the_fastest(std::size_t n, LinkCost link, const Communicator& comm) {
+    const int p = comm.size();
+    auto data = input(n, comm.rank());
+    const Traffic got = record(comm, [&] { auto_all_reduce(data, ReduceOp::sum, link, comm); });
+    Traffic of[4];
+    for (int i = 0; i < 4; ++i) {
+        of[i] = record(comm, [&] { run(kAll[i], data, comm); });
+    }
+    const Algorithm right = fastest(4 * n, p, link);
+    if (alike(got, of[static_cast<int>(right)])) {
+        return {};
+    }
+    std::string text = name_of(right) + " is the fastest: " + words(of[static_cast<int>(right)]) +
+                       ". This rank had " + words(got);
+    for (int i = 0; i < 4; ++i) {
+        if (alike(got, of[i])) {
+            return {false, text + ": " + chosen(kAll[i], 4 * n, p, link).text};
+        }
+    }
+    return {false, text + ": none of the four, so more or something else was sent"};
+}
+
+Comparison reduced(
+    const std::vector<float>& data, ReduceOp op, const Communicator& comm, std::uint64_t salt = 0
+) {
+    const std::size_t n = data.size();
+    const int p = comm.size();
+    const auto expected = reduced_input(n, p, op, salt);
+    auto known = mean_suspicions(n, p, op, salt);
+    known.push_back({input(n, comm.rank(), salt), "that is this rank's own contribution"});
+    auto again = expected;
+    scale(again, static_cast<float>(p));
+    known.push_back({again, "that is p times the sum: it was reduced twice"});
+    known.push_back({reduced_input(n, p, ReduceOp::sum, salt), "that is the sum: look at op"});
+    return same(data, expected, tolerance(op), known);
+}
+
+}  // namespace
+
+TEST_CASE("choose names the algorithm with the smallest predicted time") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const NamedLink& link : kLinks) {
+            for (const int p : {5, 8, 3, 4, 2, 1, 6, 7, 16, 64}) {
+                for (std::size_t bytes :
+                     {1'000'000UL, 0UL, 4UL, 100UL, 200UL, 400UL, 4096UL, 12'000UL, 30'000UL,
+                      100'000UL, 85'000'000UL}) {
+                    INFO(bytes << " bytes, p = " << p << ", " << link.words);
+                    REQUIRE(chosen(choose(bytes, p, link.cost), bytes, p, link.cost));
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("auto_all_reduce reduces, whatever it chooses") {
+    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
+        for (const NamedLink& link : kLinks) {
+            for (const std::size_t n : {7, 0, 1, 3, 4, 5, 1000}) {
+                for (const ReduceOp op :
+                     {ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::max}) {
+                    INFO(
+                        name(op) << " of " << n << " floats, p = " << comm.size() << ", "
+                                 << link.words
+                    );
+                    auto data = input(n, comm.rank());
+                    auto_all_reduce(data, op, link.cost, comm);
+                    CHECK(reduced(data, op, comm));
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("auto_all_reduce sends the messages of the fastest algorithm, and no others") {
+    on_ranks({5, 8, 3, 4, 2, 1}, [](const Communicator& comm) {
+        for (const NamedLink& link : kLinks) {
+            for (const std::size_t n : {1000, 7, 30, 100, 3000}) {
+                INFO(n << " floats, p = " << comm.size() << ", " << link.words);
+                CHECK(ran_the_fastest(n, link.cost, comm));
+            }
+        }
+    });
+}
+
+TEST_CASE("auto_all_reduce is right for a large tensor") {
+    on_ranks({5, 2}, [](const Communicator& comm) {
+        auto data = input(300'000, comm.rank());
+        auto_all_reduce(data, ReduceOp::sum, kLinks[1].cost, comm);
+        CHECK(reduced(data, ReduceOp::sum, comm));
+    });
+}
+
+TEST_CASE("two auto_all_reduces in a row do not mix, also by different algorithms") {
+    on_ranks({3, 5, 8}, [](const Communicator& comm) {
+        auto small = input(7, comm.rank(), 1);
+        auto large = input(1000, comm.rank(), 2);
+        auto_all_reduce(small, ReduceOp::sum, kLinks[0].cost, comm);
+        auto_all_reduce(large, ReduceOp::max, kLinks[0].cost, comm);
+        CHECK(reduced(small, ReduceOp::sum, comm, 1));
+        CHECK(reduced(large, ReduceOp::max, comm, 2));
+    });
+}
+
+TEST_CASE("auto_all_reduce chooses for the ranks of the communicator it is given") {
+    on_ranks({8, 5}, [](const Communicator& comm) {
+        on_groups(comm, [](const Communicator& group) {
+            for (const std::size_t n : {7, 1000}) {
+                INFO(n << " floats, " << kLinks[0].words);
+                CHECK(ran_the_fastest(n, kLinks[0].cost, group));
+            }
+        });
+    });
+}

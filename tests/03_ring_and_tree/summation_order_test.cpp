@@ -1,0 +1,229 @@
+// ordered_sum: the bits of one loop over all numbers, whoever holds them. order_matters: why.
+#include "exercises/03_ring_and_tree/summation_order.hpp"
+
+#include <cmath>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+#include <string>
+
+#include "course/runtime/seeded.hpp"
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/02_naive_collectives/collective_support.hpp"
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid(
+    {"collectives"}, "A library's reduction adds in an order of its own: send the sum so far."
+);
+
+using Parts = std::vector<std::vector<float>>;
+
+/// Numbers of very different size, the same in every run: nearly every addition rounds.
+std::vector<float> numbers(std::size_t n, std::uint64_t salt = 0) {
+    std::vector<float> all(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t bits = seeded_bits(2 + salt, i);
+        const auto digits = static_cast<float>(1 + bits % 4096);
+        all[i] = std::ldexp(digits, -static_cast<int>(bits / 4096 % 24));
+    }
+    return all;
+}
+
+const char* const kWays[] = {
+    "cut by chunk_bounds", "later ranks hold more", "rank 0 holds all", "the last rank holds all"};
+
+/// `all` in p consecutive parts, by one of kWays.
+Parts cut(const std::vector<float>& all, int p, int way) {
+    const auto n = static_cast<double>(all.size());
+    Parts parts;
+    auto begin = all.begin();
+    for (int i = 0; i < p; ++i) {
+        const double share = static_cast<double>(i + 1) / p;
+        auto end = all.begin() + static_cast<long>(chunk_bounds(all.size(), p, i).end);
+        if (way == 1) {  // later ranks hold more
+            end = all.begin() + static_cast<long>(n * share * share);
+        } else if (way == 2) {  // rank 0 holds all
+            end = all.end();
+        } else if (way == 3) {  // the last rank holds all
+            end = i == p - 1 ? all.end() : all.begin();
+        }
+        parts.emplace_back(begin, end);
+        begin = end;
+    }
+    return parts;
+}
+
+float one_loop(std::span<const float> all, float sum = 0.0F) {
+    for (const float x : all) {
+        sum += x;
+    }
+    return sum;
+}
+
+/// Neighbours add what they have, in pairs, until one sum is left.
+float in_pairs(std::vector<float> sums) {
+    while (sums.size() > 1) {
+        std::vector<float> next;
+        for (std::size_t i = 0; i < sums.size(); i += 2) {
+            next.push_back(i + 1 < sums.size() ? sums[i] + sums[i + 1] : sums[i]);
+        }
+        sums = next;
+    }
+    return sums[0];
+}
+
+/// What likely mistakes return on rank r, and the sentence for each.
+std::vector<Suspicion> suspicions(const Parts& parts, int r) {
+    std::vector<float> all;
+    std::vector<float> sums;
+    std::vector<Suspicion> known;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        all.insert(all.end(), parts[i].begin(), parts[i].end());
+        sums.push_back(one_loop(parts[i]));
+        const bool before_me = static_cast<int>(i) <= r;
+        if (before_me && i + 1 < parts.size()) {
+            known.push_back(
+                {{one_loop(all)},
+                 std::string("that is the sum of ") + (i == 0 ? "rank " : "ranks 0 to ") +
+                     std::to_string(i) +
+                     ": the sum so far, not the result, which only the last rank knows"}
+            );
+        }
+    }
+    const char* const own_sums =
+        "that is each rank's own sum first, then the sum of these sums: one loop adds every "
+        "element to the sum of all elements before it";
+    known.push_back({{one_loop(sums)}, own_sums});
+    known.push_back({{in_pairs(sums)}, std::string(own_sums) + " (these were added in pairs)"});
+    known.push_back({{one_loop(std::vector(sums.rbegin(), sums.rend()))}, own_sums});
+    known.push_back({{sums[static_cast<std::size_t>(r)]}, "that is this rank's own sum alone"});
+    known.push_back(
+        {{one_loop(std::vector(all.rbegin(), all.rend()))}, "that is the sum from back to front"}
+    );
+    Parts turned(parts.rbegin(), parts.rend());
+    float last_first = 0.0F;
+    for (const auto& part : turned) {
+        last_first = one_loop(part, last_first);
+    }
+    known.push_back({{last_first}, "that is the last rank's elements first, rank 0's last"});
+    known.push_back(
+        {{static_cast<float>(std::accumulate(all.begin(), all.end(), 0.0))},
+         "that is the sum in double precision: a loop in float rounds after each addition"}
+    );
+    return known;
+}
+
+/// Calls ordered_sum on `parts`, one for each rank, and compares with the loop over them all.
+Comparison is_one_loop(const Parts& parts, const Communicator& comm) {
+    std::vector<float> all;
+    for (const auto& part : parts) {
+        all.insert(all.end(), part.begin(), part.end());
+    }
+    const auto& mine = parts[static_cast<std::size_t>(comm.rank())];
+    const float sum = ordered_sum(mine, comm);
+    return same(std::vector{sum}, std::vector{one_loop(all)}, 0.0, suspicions(parts, comm.rank()));
+}
+
+std::string text(std::span<const float> values) {
+    std::string line;
+    for (const float x : values) {
+        std::ostringstream number;
+        number << std::setprecision(9) << x;
+        line += (line.empty() ? "" : ", ") + number.str();
+    }
+    return line;
+}
+
+}  // namespace
+
+TEST_CASE("ordered_sum adds every element to the sum of all before it") {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+        // one loop: 2^24 + 1 is 2^24 again, each time. 1 + 1 first would not be lost
+        Parts parts(static_cast<std::size_t>(comm.size()), {1.0F, 1.0F});
+        parts[0] = {0x1p24F};
+        INFO("rank 0 holds 16777216, which is 2^24; each other rank holds 1, 1");
+        CHECK(is_one_loop(parts, comm));
+    });
+}
+
+TEST_CASE("ordered_sum gives the bits of one loop, for any number of ranks and any cut") {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+        for (int way = 0; way < 4; ++way) {
+            INFO("1000 numbers over " << comm.size() << " ranks: " << kWays[way]);
+            CHECK(is_one_loop(cut(numbers(1000), comm.size(), way), comm));
+        }
+    });
+}
+
+TEST_CASE("ordered_sum works for every length, also where ranks hold nothing") {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+        const auto p = static_cast<std::size_t>(comm.size());
+        for (const std::size_t n :
+             {std::size_t{7}, std::size_t{0}, std::size_t{1}, p - 1, p, p + 1,
+              std::size_t{100'000}}) {
+            INFO(n << " numbers over " << p << " ranks, cut by chunk_bounds");
+            CHECK(is_one_loop(cut(numbers(n), comm.size(), 0), comm));
+        }
+    });
+}
+
+TEST_CASE("ordered_sum sends sums, not elements: one float to each rank but the first, and back") {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+        const int r = comm.rank();
+        const auto parts = cut(numbers(1000), comm.size(), 0);
+        const Traffic traffic =
+            record(comm, [&] { ordered_sum(parts[static_cast<std::size_t>(r)], comm); });
+        const long needed = (r > 0 ? 1 : 0) + (r < comm.size() - 1 ? 1 : 0);
+        INFO(
+            "rank " << r << " of " << comm.size() << " received " << traffic.messages_received
+                    << " messages, " << traffic.bytes_received << " bytes."
+        );
+        INFO(
+            "It needs " << needed << " of 4 bytes each: the sum so far (all but rank 0), and the "
+                        << "result (all but the last rank)."
+        );
+        CHECK(traffic.messages_received <= needed);
+        CHECK(traffic.bytes_received <= 4 * needed);
+    });
+}
+
+TEST_CASE("two ordered sums in a row do not mix") {
+    on_ranks({3, 2, 5}, [](const Communicator& comm) {
+        INFO("two calls, each with other numbers: nothing may be left of the first");
+        const Comparison first = is_one_loop(cut(numbers(1000, 1), comm.size(), 0), comm);
+        const Comparison second = is_one_loop(cut(numbers(1000, 2), comm.size(), 1), comm);
+        CHECK(first);
+        CHECK(second);
+    });
+}
+
+TEST_CASE("ordered_sum stays inside the communicator it is given, in its order") {
+    on_ranks({4, 5}, [](const Communicator& comm) {
+        on_groups(comm, [](const Communicator& group) {
+            CHECK(is_one_loop(cut(numbers(1000), group.size(), 0), group));
+        });
+    });
+}
+
+TEST_CASE("order_matters returns numbers whose sum depends on the order") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::vector<float> values = order_matters();
+        const float forwards = one_loop(values);
+        const float backwards = one_loop(std::vector(values.rbegin(), values.rend()));
+        INFO("order_matters() returned {" << text(values) << "}");
+        INFO(
+            "from front to back " << text({&forwards, 1}) << ", from back to front "
+                                  << text({&backwards, 1})
+        );
+        INFO("Two numbers do not suffice: a + b is b + a. It takes three, of different size.");
+        CHECK(values.size() <= 10);
+        CHECK(std::isfinite(forwards));
+        CHECK(std::isfinite(backwards));
+        CHECK(forwards != backwards);
+    });
+}
