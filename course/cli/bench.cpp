@@ -22,7 +22,8 @@ constexpr const char* kOptions =
     "  --sizes 64K,1M,85M         bytes\n"
     "  --algorithms a,b           of all_reduce: naive, ring, recursive_doubling, "
     "halving_doubling,\n"
-    "                             tree, shared, mpi, mine (your own, when the exercises pass);\n"
+    "                             tree, auto, shared, mpi, mine (your own, when the exercises "
+    "pass);\n"
     "                             of broadcast: naive, ring, tree, mpi\n"
     "  --json | --csv FILE | --svg FILE\n";
 

@@ -80,7 +80,7 @@ class Check {
     }
 
     fs::path write_stub(const Exercise& exercise) const {
-        const fs::path file = context_.build_folder() / "check" / (exercise.name + "_stub.cpp");
+        fs::path file = context_.build_folder() / "check" / (exercise.name + "_stub.cpp");
         fs::create_directories(file.parent_path());
         std::ofstream(file) << committed_stub(context_, exercise);
         return file;
@@ -99,6 +99,7 @@ class Check {
         std::vector<Built> built(trials.size());
         std::atomic<std::size_t> next = 0;
         std::vector<std::future<void>> workers;
+        workers.reserve(kBuildsAtATime);
         for (int i = 0; i < kBuildsAtATime; ++i) {
             workers.push_back(std::async(std::launch::async, [&] {
                 for (std::size_t t = next++; t < trials.size(); t = next++) {

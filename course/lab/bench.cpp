@@ -112,6 +112,7 @@ Report measure(const Options& options, const Communicator& comm) {
     Workspace workspace(
         report.collective, options.sizes_bytes.back() / sizeof(float), comm, options.seed
     );
+    const LinkCost link = report.bound.link();
     const Effort effort{options.budget_s, options.iterations, report.machine.oversubscribed()};
     for (const std::size_t size_bytes : options.sizes_bytes) {
         const auto show = [&](double fraction) {
@@ -120,7 +121,7 @@ Report measure(const Options& options, const Communicator& comm) {
             );
         };
         for (const Point& point :
-             measure_size(report.algorithms, size_bytes, effort, workspace, comm, show)) {
+             measure_size(report.algorithms, size_bytes, effort, workspace, link, comm, show)) {
             report.points.push_back(point);
         }
     }

@@ -45,6 +45,19 @@ double fastest_exchange_s(
 
 }  // namespace
 
+LinkCost LowerBound::link() const {
+    if (p == 1 || bytes_per_s_of_message.empty()) {
+        return {};
+    }
+    std::vector<Measurement> exchanges = {{sizeof(float), alpha_s}};
+    for (const auto& [bytes, bytes_per_s] : bytes_per_s_of_message) {
+        if (bytes > sizeof(float)) {
+            exchanges.push_back({bytes, static_cast<double>(bytes) / bytes_per_s});
+        }
+    }
+    return exchanges.size() < 2 ? LinkCost{} : fit(exchanges);
+}
+
 double LowerBound::seconds(std::size_t size_bytes) const {
     if (p == 1) {
         return 0.0;

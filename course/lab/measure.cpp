@@ -58,12 +58,13 @@ std::vector<Sample> play_round(
     std::span<float> data,
     SharedBuffer* shared,
     const Workspace& workspace,
+    const LinkCost& link,
     const Communicator& comm
 ) {
     std::vector<double> seconds;
     std::vector<int> disturbed;
     for (Series& one : series) {
-        Call call{data, ReduceOp::sum, 0, comm};
+        Call call{data, ReduceOp::sum, 0, comm, nullptr, link};
         if (one.algorithm.in_shared_memory) {
             call.data = shared->of(comm.rank());
             call.shared = shared;
@@ -139,6 +140,7 @@ std::vector<Point> measure_size(
     std::size_t size_bytes,
     const Effort& effort,
     Workspace& workspace,
+    const LinkCost& link,
     const Communicator& comm,
     const std::function<void(double)>& progress
 ) {
@@ -154,12 +156,12 @@ std::vector<Point> measure_size(
     }
     SharedBuffer* const shared = window ? &*window : nullptr;
     for (int i = 0; i < kWarmUps; ++i) {
-        play_round(series, data, shared, workspace, comm);
+        play_round(series, data, shared, workspace, link, comm);
     }
     const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
     const Stopwatch watch;
     for (double done = 0.0; done < 1.0;) {
-        const std::vector<Sample> round = play_round(series, data, shared, workspace, comm);
+        const std::vector<Sample> round = play_round(series, data, shared, workspace, link, comm);
         for (std::size_t a = 0; a < series.size(); ++a) {
             series[a].add(round[a], effort.keep_disturbed);
         }

@@ -72,6 +72,7 @@ double slowest(double seconds, const Communicator& comm);
 /// rewritten. Time of a call: the maximum over ranks. An iteration in which any rank
 /// was disturbed is dropped; when none is left, all are kept, and clean is 0.
 ///
+/// link      what the algorithms that choose by a model are told of this machine.
 /// progress  told the fraction done, on every rank.
 /// Every rank makes this call; all get the same points, in the order of the algorithms.
 std::vector<Point> measure_size(
@@ -79,6 +80,7 @@ std::vector<Point> measure_size(
     std::size_t size_bytes,
     const Effort& effort,
     Workspace& workspace,
+    const LinkCost& link,
     const Communicator& comm,
     const std::function<void(double)>& progress
 );

@@ -11,6 +11,7 @@
 #include "course/runtime/seeded.hpp"
 #include "exercises/02_naive_collectives/all_reduce.hpp"
 #include "exercises/02_naive_collectives/broadcast.hpp"
+#include "exercises/03_ring_and_tree/auto_all_reduce.hpp"
 #include "exercises/03_ring_and_tree/halving_doubling.hpp"
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
@@ -48,6 +49,10 @@ void mpi_all_reduce(const Call& call) {
         MPI_IN_PLACE, call.data.data(), static_cast<int>(call.data.size()), MPI_FLOAT, MPI_SUM,
         call.comm.handle()
     ));
+}
+
+void automatic(const Call& call) {
+    auto_all_reduce(call.data, call.op, call.link, call.comm);
 }
 
 void shared_memory(const Call& call) {
@@ -104,6 +109,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"all_reduce", "recursive_doubling", "exercise recursive_doubling", recursive_doubling},
     {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling},
     {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce},
+    {"all_reduce", "auto", "exercise auto_all_reduce: what the model finds best", automatic},
     {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
      shared_memory, true},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce},

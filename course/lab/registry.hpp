@@ -11,6 +11,7 @@
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/shared_buffer.hpp"
+#include "exercises/03_ring_and_tree/cost_model.hpp"
 
 namespace dist::lab {
 
@@ -21,6 +22,7 @@ struct Call {
     int root;
     const Communicator& comm;
     SharedBuffer* shared = nullptr;  // for algorithms in shared memory: data is this rank's part
+    LinkCost link = {};              // of this machine, for those that choose by a model
 };
 using Run = void (*)(const Call&);
 

@@ -72,7 +72,7 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
     REQUIRE(run.status == 0);
     const auto document = nlohmann::json::parse(run.out);
     CHECK(document["ranks"] == 2);
-    REQUIRE(document["points"].size() == 21);
+    REQUIRE(document["points"].size() == 24);
     for (const auto& point : document["points"]) {
         INFO(point);
         CHECK(point["wrong"] == 0);
@@ -81,8 +81,8 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
         CHECK(point["time_us"].get<double>() > 0.0);
         CHECK(point["bound_us"].get<double>() > 0.0);
     }
-    CHECK(document["points"][8]["algorithm"] == "ring");
-    CHECK(document["points"][8]["count"] == 5);
+    CHECK(document["points"][9]["algorithm"] == "ring");
+    CHECK(document["points"][9]["count"] == 5);
 }
 
 TEST_CASE("bench broadcast: every algorithm brings the root's data") {
