@@ -55,8 +55,8 @@ void write_view(std::span<const std::uint8_t> picture, const View& view, std::sp
                 const int from_y = y - view.down;
                 const int from_x = (view.mirrored ? width - 1 - x : x) - view.right;
                 const bool seen = 0 <= from_y && from_y < width && 0 <= from_x && from_x < width;
-                const auto from = static_cast<std::size_t>(from_y * width + from_x);
-                *to++ = table[colour][seen ? plane[from] : 0];
+                const int from = from_y * width + from_x;
+                *to++ = table[colour][seen ? plane[static_cast<std::size_t>(from)] : 0];
             }
         }
     }

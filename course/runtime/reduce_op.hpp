@@ -20,9 +20,12 @@ const char* name(ReduceOp op);
 ///
 /// Cost         n operations, 12n bytes of memory traffic.
 /// Errors       std::invalid_argument if the lengths differ.
-inline constexpr struct Accumulate {  // an object, or std::accumulate could be taken for it
+struct Accumulate {
     void operator()(std::span<const float> in, std::span<float> accumulated, ReduceOp op) const;
-} accumulate;
+};
+// An object: std::accumulate could be taken for a function of this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
+inline constexpr Accumulate accumulate;
 
 /// Multiplies every element of `data` by `factor`.
 void scale(std::span<float> data, float factor);
