@@ -123,6 +123,11 @@ class Check {
             skipped_ += static_cast<int>(trials.size());
             fmt::print("  skip {:<20} {}\n", program.name, error.what());
             return;
+        } catch (const Interrupted&) {
+            throw;
+        } catch (const CommandError& error) {  // the others can still be tried
+            line(false, program.name, fmt::format("its test does not build\n{}", error.what()));
+            return;
         }
         const std::vector<Built> built = build_all(recipe, trials);
         for (std::size_t t = 0; t < trials.size(); ++t) {

@@ -136,7 +136,7 @@ Comparison reduced(
     const std::size_t n = data.size();
     const int p = comm.size();
     const auto expected = reduced_input(n, p, op, salt);
-    auto known = mean_suspicions(n, p, op, salt);
+    auto known = mean_suspicions(n, comm.rank(), p, op, salt);
     known.push_back({input(n, comm.rank(), salt), "that is this rank's own contribution"});
     auto again = expected;
     scale(again, static_cast<float>(p));
