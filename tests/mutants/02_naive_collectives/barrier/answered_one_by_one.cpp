@@ -1,6 +1,6 @@
 // Rank 0 answers each rank as soon as it has come, and does not wait for the others.
 // state: fail
-// says: it left, and rank 2 had not come yet
+// says: it left, and rank
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/send_recv.hpp"
