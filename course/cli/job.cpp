@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fmt/format.h>
+#include <optional>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -71,6 +73,23 @@ class Leftovers {
     fs::path executable_;
 };
 
+using Clock = std::chrono::steady_clock;
+
+/// Whether all ranks have ended for some time. mpirun may fail to notice: Open MPI 5.0.7 waits for ever,
+/// now and then, after a rank was killed.
+bool all_have_ended(
+    const harness::Board& board, int ranks, std::optional<Clock::time_point>& since
+) {
+    constexpr auto kPatience = std::chrono::seconds(10);
+    for (int r = 0; r < ranks; ++r) {
+        if (board.slot[r].end == harness::End::none) {
+            return false;
+        }
+    }
+    since = since.value_or(Clock::now());
+    return Clock::now() - *since > kPatience;
+}
+
 Environment job_environment(
     int ranks, const fs::path& folder, const LaunchOptions& options, const std::string& after
 ) {
@@ -128,6 +147,9 @@ Verdict run_job(
         RunOptions run_options;
         run_options.environment = job_environment(ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;
+        run_options.over = [&board, ranks, since = std::optional<Clock::time_point>()]() mutable {
+            return all_have_ended(*board, ranks, since);
+        };
         ended = run(context, command, run_options);
     }
     Job job;

@@ -199,7 +199,7 @@ Ended run(
         }
         stopped = interrupted() || (context.cancelled && context.cancelled());
         ended.timed_out = options.time_limit_s > 0 && seconds_since(begin) > options.time_limit_s;
-        if (stopped || ended.timed_out) {
+        if (stopped || ended.timed_out || (options.over && options.over())) {
             status = stop(child.pid);
             break;
         }

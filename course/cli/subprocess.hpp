@@ -20,6 +20,8 @@ struct RunOptions {
     double time_limit_s = 0;            // 0: none
     /// Called often with what was said so far and the seconds gone.
     std::function<void(const std::string& output, double seconds)> watch = nullptr;
+    /// Asked often: true when nothing more can come of it. It is ended then, whatever it waits for.
+    std::function<bool()> over = nullptr;
 };
 
 struct Ended {

@@ -21,7 +21,7 @@ std::string line_of(int rank, int p) {
 }
 
 /// In quotes, with all that cannot be seen made visible.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
     std::string result = "\"";
     for (const char c : text.substr(0, 60)) {
         char code[8];
@@ -57,7 +57,7 @@ Comparison is_all_lines(const std::string& got, int p) {
         return {};
     }
     if (got == without_ends) {
-        return {false, "got " + quoted(got) + ": every line ends with '\\n'"};
+        return {false, "got " + in_quotes(got) + ": every line ends with '\\n'"};
     }
     std::istringstream lines(got);
     std::string line;
@@ -69,11 +69,12 @@ Comparison is_all_lines(const std::string& got, int p) {
         }
         if (line != line_of(rank, p)) {
             return {
-                false, "line " + std::to_string(rank) + ": expected " + quoted(line_of(rank, p)) +
-                           ", got " + quoted(line) + suspicion(line, rank, p)};
+                false, "line " + std::to_string(rank) + ": expected " +
+                           in_quotes(line_of(rank, p)) + ", got " + in_quotes(line) +
+                           suspicion(line, rank, p)};
         }
     }
-    return {false, "after the last line comes more: got " + quoted(got)};
+    return {false, "after the last line comes more: got " + in_quotes(got)};
 }
 
 void check_text(const std::string& text, const Communicator& comm) {
