@@ -3,7 +3,7 @@
 #   NAME_test_object   the test
 #   NAME_test          the test, the student's file, and the reference of everything else: one missing function is a link
 #                      error, never the reference in disguise
-# Exercises that need LibTorch exist only where it was found.
+# Exercises that need LibTorch exist only where it was found; those for GPUs are in gpu_exercises.cmake.
 
 # Reads the fields that the build needs; the manifest keeps one field a line. Sets EXERCISES (names in course order)
 # and EXERCISE_<name>_{chapter,needs}.
@@ -38,7 +38,7 @@ endfunction()
 set(available)
 foreach(name IN LISTS EXERCISES)
   set(needs ${EXERCISE_${name}_needs})
-  if(needs STREQUAL "torch" AND NOT LibTorch_FOUND)
+  if((needs STREQUAL "torch" AND NOT LibTorch_FOUND) OR needs MATCHES "^(nccl|cuda)$")
     continue()
   endif()
   list(PREPEND available ${name})  # later exercises first: a linker looks to the right, and code uses what came before
@@ -78,6 +78,9 @@ endforeach()
 # For CTest: the student's file, and the reference in its place.
 foreach(name IN LISTS EXERCISES)
   set(path ${EXERCISE_${name}_chapter}/${name}.cpp)
+  if(EXERCISE_${name}_needs STREQUAL "cuda")
+    string(REGEX REPLACE "cpp$" "cu" path ${path})
+  endif()
   set(command ${PROJECT_SOURCE_DIR}/shardlings run ${name})
   add_test(NAME exercise.${name} COMMAND ${command})
   add_test(NAME solution.${name} COMMAND ${command} --as ${PROJECT_SOURCE_DIR}/solutions/${path})

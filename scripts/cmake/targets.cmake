@@ -2,12 +2,16 @@
 
 add_library(dist_warnings INTERFACE)
 add_library(dist::warnings ALIAS dist_warnings)
-target_compile_options(dist_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+target_compile_options(dist_warnings INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Werror>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra>")
 
 # For a student's file: told, not stopped. A stub's parameters are unused, and that is no news.
 add_library(dist_student_warnings INTERFACE)
 add_library(dist::student_warnings ALIAS dist_student_warnings)
-target_compile_options(dist_student_warnings INTERFACE -Wall -Wextra -Wno-unused-parameter)
+target_compile_options(dist_student_warnings INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
 
 # Every target of the course: includes start at the repository's root.
 add_library(dist_base INTERFACE)
@@ -15,6 +19,9 @@ add_library(dist::base ALIAS dist_base)
 target_include_directories(dist_base INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_features(dist_base INTERFACE cxx_std_20)
 if(SHARDLINGS_SANITIZE)
-  target_compile_options(dist_base INTERFACE -fsanitize=${SHARDLINGS_SANITIZE} -fno-omit-frame-pointer)
+  string(REPLACE "," ",-fsanitize=" for_nvcc "-fsanitize=${SHARDLINGS_SANITIZE}")
+  target_compile_options(dist_base INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SHARDLINGS_SANITIZE};-fno-omit-frame-pointer>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${for_nvcc},-fno-omit-frame-pointer>")
   target_link_options(dist_base INTERFACE -fsanitize=${SHARDLINGS_SANITIZE})
 endif()

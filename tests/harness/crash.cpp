@@ -79,14 +79,14 @@ CrashReports::~CrashReports() {
     sigaction(kWhereSignal, &before_.back(), nullptr);
 }
 
-CrashMeans::CrashMeans(const std::string& sentence) {
+CrashMeans::CrashMeans(const std::string& sentence) : before_(my_slot().end_message) {
     std::snprintf(
         my_slot().end_message, sizeof my_slot().end_message, "rank %d: %s", world_rank(),
         sentence.c_str()
     );
 }
 CrashMeans::~CrashMeans() {
-    my_slot().end_message[0] = '\0';
+    std::snprintf(my_slot().end_message, sizeof my_slot().end_message, "%s", before_.c_str());
 }
 
 void install_terminate_handler() {

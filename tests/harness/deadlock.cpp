@@ -97,6 +97,14 @@ Wait::~Wait() {
     publish(Phase::computing);
 }
 
+void Wait::stands_at(const Frames& frames) {
+    for (int i = 0; i < frames.count; ++i) {
+        line_.frames.address[i] = frames.address[i].load();
+    }
+    line_.frames.count = frames.count.load();
+    framed_ = true;
+}
+
 void Wait::poll() {
     if (stopped() && !framed_) {
         capture_frames(line_.frames);

@@ -128,6 +128,9 @@ class CrashMeans {
     ~CrashMeans();
     CrashMeans(const CrashMeans&) = delete;
     CrashMeans& operator=(const CrashMeans&) = delete;
+
+  private:
+    std::string before_;
 };
 
 /// Marks this test as skipped, with a reason; never counted as a pass. Throws out of the test.

@@ -99,9 +99,11 @@ RequestText request_text(
     RequestText text;
     text.peer = rank == MPI_ANY_SOURCE ? -1 : group.world_rank(rank);
     text.tag = tag;
+    const bool has_tag = std::string_view(name).starts_with("MPI_");
+    const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);
     text.call = std::string(name) + (is_send ? "(to " : "(from ") +
-                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) + ", " +
-                (tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag)) +
+                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) +
+                (has_tag ? ", " + tag_text : "") +
                 (bytes < 0 ? "" : ", " + std::to_string(bytes) + " bytes") + ")";
     return text;
 }

@@ -6,11 +6,13 @@
 // for ever.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include <mpi.h>
 
 #include "tests/harness/harness.hpp"
+#include "tests/harness/protocol.hpp"
 
 namespace dist::harness {
 
@@ -48,6 +50,9 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status);
 ///
 /// Errors  Stopped if the test was stopped meanwhile.
 int wait_request(MPI_Request* request, MPI_Status* status);
+
+/// The request was asked for elsewhere, earlier than its message is under way: that is the place to show.
+void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at);
 
 /// What the request was posted as: "MPI_Irecv(from rank 2, tag 0, 4 bytes)"; its peer and tag.
 struct RequestText {

@@ -30,6 +30,7 @@ struct Pending {
     RequestText text;
     int clock = 0;  // of a send: the round it ends in; of a receive: the one it was posted in
     Message* posted = nullptr;  // its line on the board
+    std::shared_ptr<const Frames> asked_at;  // where, if not where it is waited for
 };
 
 /// All of them; to be used under the lock.
@@ -46,7 +47,8 @@ void take_off_board(Pending& message);
 /// The receiver's half of a message: deliver, count, move the clock, and tell the payload's size.
 void deliver(Pending& message, MPI_Status& status);
 
-/// "MPI_Recv(from rank 2, tag 0, 4 bytes)"; `bytes` is negative where no size is known.
+/// "MPI_Recv(from rank 2, tag 0, 4 bytes)"; `bytes` is negative where no size is known. Calls of NCCL
+/// have no tag.
 struct Group;
 RequestText request_text(
     const char* name, bool is_send, int rank, int tag, int bytes, const Group& group

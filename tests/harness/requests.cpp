@@ -68,11 +68,20 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
     }
     const RequestText text = describe(*request);
     Wait wait(text.call, text.peer, text.tag);
+    if (message && message->asked_at) {
+        wait.stands_at(*message->asked_at);
+    }
     while (!done) {
         wait.poll();
         code = test_request(request, &done, status);
     }
     return code;
+}
+
+void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
+    if (const auto message = find(request)) {
+        message->asked_at = std::move(asked_at);
+    }
 }
 
 RequestText describe(MPI_Request request) {

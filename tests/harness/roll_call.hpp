@@ -70,6 +70,9 @@ class Wait {
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
+    /// What is waited for was asked for there: the place that is shown in a report.
+    void stands_at(const Frames& frames);
+
     /// One unsuccessful look at what is waited for. Gives the processor away.
     ///
     /// Errors  Stopped when the test was stopped, by this rank or by another.

@@ -77,6 +77,13 @@ void count_receive(int src, int payload_bytes, int clock, int posted) {
     advance_round(round);
 }
 
+void count_message(bool is_send, int peer, long payload_bytes) {
+    const std::scoped_lock guard(lock);
+    ++(is_send ? counted.messages_sent : counted.messages_received);
+    (is_send ? counted.bytes_sent : counted.bytes_received) += payload_bytes;
+    (is_send ? counted.sent_to : counted.received_from).insert(peer);
+}
+
 void count_collective() {
     const std::scoped_lock guard(lock);
     ++counted.collectives;

@@ -30,6 +30,9 @@ int current_round();
 /// receive was posted.
 void count_receive(int src, int payload_bytes, int clock, int posted);
 
+/// A message of a library that tells no rounds: NCCL, on GPUs.
+void count_message(bool is_send, int peer, long payload_bytes);
+
 void count_collective();
 
 }  // namespace dist::harness

@@ -1,0 +1,118 @@
+#include "tests/harness/gpu/gpu.hpp"
+
+#include <map>
+#include <memory>
+
+#include <cuda_runtime_api.h>
+
+#include "tests/harness/gpu/nccl_layer.hpp"
+#include "tests/harness/roll_call.hpp"
+#include "tests/harness/runs.hpp"
+
+namespace dist::harness {
+namespace {
+
+/// NCCL's communicators are dear: connecting a few ranks on one GPU takes seconds. They are kept, until a
+/// test fails: nobody knows what it has left in them.
+struct Connected {
+    MPI_Comm ranks = MPI_COMM_NULL;  // whose they are, until the next test: then others, the same
+    std::unique_ptr<NcclCommunicator> nccl;
+};
+std::map<int, Connected> connected;  // by size
+long failed_test = 0;                // the last one that is known here
+
+const NcclCommunicator& connect(const Communicator& comm) {
+    if (failed_test != board().failed_test) {
+        failed_test = board().failed_test;
+        connected.clear();
+    }
+    Connected& found = connected[comm.size()];
+    const bool is_new = found.nccl == nullptr;
+    if (is_new || (on_stand_in() && found.ranks != comm.handle())) {
+        found.nccl = std::make_unique<NcclCommunicator>(comm);
+        found.ranks = comm.handle();
+    }
+    return *found.nccl;
+}
+
+Communicator ranks_of(const NcclCommunicator& comm) {
+    return Communicator::borrow(connected.at(comm.size()).ranks);
+}
+
+void need_gpu() {
+    int gpus = 0;
+    const cudaError_t code = cudaGetDeviceCount(&gpus);
+    if (code != cudaSuccess) {
+        skip(std::string("no GPU can be used here: CUDA says \"") + cudaGetErrorString(code) + "\"");
+    }
+    if (gpus == 0) {
+        skip("there is no GPU here");
+    }
+}
+
+void expect_groups_ended() {
+    if (const int open = open_groups(); open > 0) {
+        close_groups();
+        worsen(
+            Outcome::fail,
+            "a group was not ended: nothing between ncclGroupStart and ncclGroupEnd begins before "
+            "ncclGroupEnd is called"
+        );
+    }
+}
+
+}  // namespace
+
+void on_gpus(
+    std::initializer_list<int> sizes, const std::function<void(const NcclCommunicator&)>& body
+) {
+    if (!test_is_selected()) {
+        return;
+    }
+    need_gpu();
+    on_ranks(sizes, [&](const Communicator& comm) {
+        const CrashMeans hint(
+            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies can"
+        );
+        close_groups();  // of a test that was stopped
+        const NcclCommunicator& nccl = connect(comm);
+        connected.at(comm.size()).ranks = comm.handle();
+        body(nccl);
+        expect_groups_ended();
+        nccl.wait();
+    });
+}
+
+void on_gpu(const std::function<void(const Stream&)>& body) {
+    if (!test_is_selected()) {
+        return;
+    }
+    need_gpu();
+    on_ranks({1}, [&](const Communicator&) {
+        const CrashMeans hint(
+            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies can"
+        );
+        choose_gpu();
+        const Stream stream;
+        body(stream);
+        stream.wait();
+    });
+}
+
+Traffic record(const NcclCommunicator& comm, const std::function<void()>& body) {
+    return record(ranks_of(comm), [&] {
+        body();
+        expect_groups_ended();
+        comm.wait();
+    });
+}
+
+Comparison same_on_all_ranks(std::span<const float> data, const NcclCommunicator& comm) {
+    return same_on_all_ranks(data, ranks_of(comm));
+}
+
+std::set<int> neighbours(const NcclCommunicator& comm) {
+    return neighbours(ranks_of(comm));
+}
+
+}  // namespace dist::harness

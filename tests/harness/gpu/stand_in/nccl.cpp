@@ -1,0 +1,269 @@
+// The NCCL of the stand-in: messages between host processes, over MPI and through the harness, which
+// counts them and sees who waits for whom.
+//
+// Note [Wrong there, wrong here] What a program may not rely on with NCCL does not hold here either:
+// - a message is through when it was received: no send ends before its receive begins;
+// - the calls of a group begin together, when the outermost group ends, and none before;
+// - a call of a non-blocking communicator is in its stream when ncclCommGetAsyncError has said so,
+//   not before, and until then the communicator takes no other call;
+// - both sides of a message must name the same number of bytes. NCCL would hang, or mix up messages;
+//   here it is an error that says so.
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nccl.h>
+
+#include "course/runtime/error.hpp"
+#include "tests/harness/gpu/stand_in/stream.hpp"
+#include "tests/harness/groups.hpp"
+#include "tests/harness/messages.hpp"
+#include "tests/harness/roll_call.hpp"
+
+using namespace dist::harness;
+using dist::Error;
+
+namespace {
+
+struct Call {
+    bool is_send = false;
+    void* data = nullptr;
+    int bytes = 0;
+    int peer = 0;
+    cudaStream_t stream = nullptr;
+    std::shared_ptr<Frames> asked_at;  // the student's line, long returned from when it waits
+};
+using Calls = std::vector<Call>;
+
+}  // namespace
+
+struct ncclComm {
+    MPI_Comm messages = MPI_COMM_NULL;
+    int rank = 0;
+    int size = 0;
+    std::vector<Calls> accepted;  // and not in the stream yet
+};
+
+namespace {
+
+int open_groups = 0;
+std::map<ncclComm*, Calls> in_group;  // of the open ones, by communicator
+
+/// Does the calls of one group: all at once, and returns when all are through.
+void exchange(const Calls& group, MPI_Comm comm) {
+    std::vector<MPI_Request> requests;
+    for (const Call& call : group) {
+        requests.push_back(
+            call.is_send
+                ? post_send(call.data, call.bytes, MPI_BYTE, call.peer, 0, comm, "ncclSend")
+                : post_receive(call.data, call.bytes, MPI_BYTE, call.peer, 0, comm, "ncclRecv")
+        );
+        note_origin(requests.back(), call.asked_at);
+    }
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        const Call& call = group[i];
+        MPI_Status status;
+        int came = call.bytes;
+        const int code = wait_request(&requests[i], &status);
+        if (!call.is_send && code == MPI_SUCCESS) {
+            PMPI_Get_count(&status, MPI_BYTE, &came);
+        }
+        if (code != MPI_SUCCESS || came != call.bytes) {
+            throw Error(
+                "ncclRecv expects " + std::to_string(call.bytes) + " bytes from rank " +
+                std::to_string(call.peer) + ", and ncclSend there sent " +
+                (code == MPI_SUCCESS ? std::to_string(came) : "more") +
+                ": NCCL does not tell one side how long the other side's message is; on GPUs this "
+                "hangs, or mixes up messages"
+            );
+        }
+    }
+}
+
+/// The outermost group has ended, or a call without one was made.
+ncclResult_t accept_calls() {
+    for (auto& [comm, group] : in_group) {
+        comm->accepted.push_back(std::move(group));
+    }
+    const bool any = !in_group.empty();
+    in_group.clear();
+    return any ? ncclInProgress : ncclSuccess;
+}
+
+ncclResult_t add(ncclComm* comm, Call call) {
+    if (comm == nullptr || !comm->accepted.empty() || call.peer < 0 || call.peer >= comm->size) {
+        return ncclInvalidArgument;
+    }
+    const auto bytes = static_cast<std::size_t>(call.bytes);
+    if (!dist::stand_in::is_device_memory(call.data, bytes)) {
+        throw Error(
+            std::string(call.is_send ? "ncclSend" : "ncclRecv") + " of " + std::to_string(bytes) +
+            " bytes: this is not memory of the GPU, or not all of it is"
+        );
+    }
+    call.asked_at = std::make_shared<Frames>();
+    capture_frames(*call.asked_at);
+    in_group[comm].push_back(std::move(call));
+    return open_groups > 0 ? ncclSuccess : accept_calls();
+}
+
+int bytes_of(std::size_t n, ncclDataType_t type) {
+    static const std::map<ncclDataType_t, int> sizes = {
+        {ncclInt8, 1},    {ncclUint8, 1},   {ncclFloat16, 2}, {ncclBfloat16, 2}, {ncclInt32, 4},
+        {ncclUint32, 4},  {ncclFloat32, 4}, {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat64, 8},
+    };
+    return static_cast<int>(n) * sizes.at(type);
+}
+
+/// What ncclUniqueId holds here: where the ranks of a communicator meet.
+struct Meeting {
+    int host;  // rank in the world
+    int number;
+};
+
+/// A communicator of the processes that call with the same meeting, in the order of their ranks.
+MPI_Comm meet(const Meeting& meeting, int size, int rank) {
+    std::vector<int> members(static_cast<std::size_t>(size));
+    int me = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &me);
+    const int tag = meeting.number % 30000;
+    const int mine[2] = {rank, me};
+    MPI_Request sent = MPI_REQUEST_NULL;
+    PMPI_Isend(mine, 2, MPI_INT, meeting.host, tag, MPI_COMM_WORLD, &sent);
+    if (rank == 0) {
+        for (int i = 0; i < size; ++i) {
+            int theirs[2];
+            PMPI_Recv(theirs, 2, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            members[static_cast<std::size_t>(theirs[0])] = theirs[1];
+        }
+        for (const int member : members) {
+            if (member != me) {
+                PMPI_Send(members.data(), size, MPI_INT, member, tag + 30000, MPI_COMM_WORLD);
+            }
+        }
+    } else {
+        PMPI_Recv(
+            members.data(), size, MPI_INT, meeting.host, tag + 30000, MPI_COMM_WORLD,
+            MPI_STATUS_IGNORE
+        );
+    }
+    PMPI_Wait(&sent, MPI_STATUS_IGNORE);
+    MPI_Group world = MPI_GROUP_NULL;
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_incl(world, size, members.data(), &group);
+    PMPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    PMPI_Group_free(&world);
+    PMPI_Group_free(&group);
+    declare_group(
+        comm, 1'000'000U + static_cast<std::uint64_t>(meeting.host),
+        static_cast<std::uint64_t>(meeting.number)
+    );
+    return comm;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    static int number = 0;
+    Meeting meeting{0, number++};
+    PMPI_Comm_rank(MPI_COMM_WORLD, &meeting.host);
+    std::memcpy(id, &meeting, sizeof meeting);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(
+    ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* /*config*/
+) {
+    Meeting meeting{};
+    std::memcpy(&meeting, &id, sizeof meeting);
+    *comm = new ncclComm{meet(meeting, size, rank), rank, size, {}};
+    return ncclInProgress;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+    if (comm == nullptr) {
+        return ncclInvalidArgument;
+    }
+    for (Calls& group : comm->accepted) {
+        const cudaStream_t stream = group.front().stream;
+        dist::stand_in::put(stream, [group, messages = comm->messages] {
+            exchange(group, messages);
+        });
+    }
+    comm->accepted.clear();
+    *state = ncclSuccess;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    in_group.erase(comm);
+    delete comm;  // its MPI communicator stays: a message may still be on its way
+    return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    return comm == nullptr ? ncclInvalidArgument : ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    return ncclCommAbort(comm);
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
+    *count = comm->size;
+    return ncclSuccess;
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
+    *rank = comm->rank;
+    return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+    switch (result) {
+        case ncclSuccess:
+            return "no error";
+        case ncclInvalidArgument:
+            return "invalid argument";
+        case ncclInvalidUsage:
+            return "invalid usage";
+        case ncclInProgress:
+            return "NCCL operation in progress";
+        default:
+            return "an error of NCCL's";
+    }
+}
+
+// What nccl_layer.cpp passes on.
+
+ncclResult_t pncclGroupStart() {
+    ++open_groups;
+    return ncclSuccess;
+}
+ncclResult_t pncclGroupEnd() {
+    if (open_groups == 0) {
+        return ncclInvalidUsage;
+    }
+    return --open_groups > 0 ? ncclSuccess : accept_calls();
+}
+ncclResult_t pncclSend(
+    const void* b, size_t n, ncclDataType_t t, int dst, ncclComm_t c, cudaStream_t s
+) {
+    return add(c, {true, const_cast<void*>(b), bytes_of(n, t), dst, s, nullptr});
+}
+ncclResult_t pncclRecv(void* b, size_t n, ncclDataType_t t, int src, ncclComm_t c, cudaStream_t s) {
+    return add(c, {false, b, bytes_of(n, t), src, s, nullptr});
+}
+
+}  // extern "C"
