@@ -13,7 +13,7 @@ for format in clang-format-14 clang-format; do
                 echo "$file: clang-format -i changes it"
                 failed=$((failed + 1))
             fi
-        done < <(git ls-files '*.cpp' '*.hpp')
+        done < <(git ls-files '*.cpp' '*.hpp' '*.cu')
         echo "$passed passed, $failed failed, 0 skipped"
         exit $((failed > 0))
     fi

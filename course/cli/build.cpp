@@ -173,9 +173,8 @@ Built build_as(const Context& context, const Recipe& recipe, const fs::path& as)
     const std::string object = (folder / "file.o").string();
     const std::string executable = (folder / recipe.program.target()).string();
 
-    // what the source finds beside itself, the file in its place finds too
-    const std::string beside =
-        fmt::format(" -iquote {} -c ", fs::path(source).parent_path().string());
+    // what the source finds beside itself, the file in its place finds too; nvcc knows no -iquote
+    const std::string beside = fmt::format(" -I{} -c ", fs::path(source).parent_path().string());
     std::string compile = replaced(recipe.compile, " -c " + source, beside + shell_line({file}));
     compile = replaced(compile, recipe.object, object);
     std::string link = replaced(recipe.link, recipe.object, object);

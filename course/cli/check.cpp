@@ -11,6 +11,7 @@
 #include "course/cli/build.hpp"
 #include "course/cli/check_files.hpp"
 #include "course/cli/error.hpp"
+#include "course/cli/gpu.hpp"
 #include "course/cli/report.hpp"
 #include "course/cli/run.hpp"
 
@@ -54,7 +55,19 @@ class Check {
             const State right = State::pass;
             add(trials, "alternative", read_cases(context_, exercise.alternatives(), &right));
         }
-        try_all(program_of(exercise), &exercise, trials);
+        const Program program = program_of(exercise);
+        if (!exercise.for_gpu()) {
+            try_all(program, &exercise, trials);
+            return;
+        }
+        if (const std::string reason = gpu_code_missing(context_); !reason.empty()) {
+            skip(exercise.name, trials.size(), "all cases: " + reason);
+            return;
+        }
+        try_all(on_stand_in(program), &exercise, trials);
+        // on a GPU what is right; what is wrong may take its driver down, and has been refused already
+        std::erase_if(trials, [](const Trial& trial) { return trial.what.starts_with("mutant"); });
+        try_all(program, &exercise, trials);
     }
 
     void self_test(const SelfTest& self_test) {
@@ -94,6 +107,12 @@ class Check {
         std::fflush(stdout);
     }
 
+    void skip(const std::string& name, std::size_t trials, const std::string& why) {
+        skipped_ += static_cast<int>(trials);
+        fmt::print("  {} {:<20} {}\n", paint("skip", Colour::yellow, use_colours()), name, why);
+        std::fflush(stdout);
+    }
+
     /// Compiles some files at a time; each stands in the place of the program's source.
     std::vector<Built> build_all(const Recipe& recipe, const std::vector<Trial>& trials) const {
         std::vector<Built> built(trials.size());
@@ -120,8 +139,7 @@ class Check {
         try {
             recipe = prepare(context_, program);
         } catch (const UsageError& error) {
-            skipped_ += static_cast<int>(trials.size());
-            fmt::print("  skip {:<20} {}\n", program.name, error.what());
+            skip(program.name, trials.size(), error.what());
             return;
         } catch (const Interrupted&) {
             throw;
@@ -144,6 +162,16 @@ class Check {
     void judge_trial(
         const Program& program, const Exercise* exercise, const Trial& trial, const Result& result
     ) {
+        const std::string seed =
+            trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
+        const std::string where = program.on_stand_in ? ", on the stand-in"
+                                  : program.for_gpu() ? ", on a GPU"
+                                                      : "";
+        const std::string what = trial.what + seed + where;
+        if (result.status == State::skipped && program.for_gpu()) {
+            skip(program.name, 1, what + ": " + result.message);
+            return;
+        }
         const std::string text = report(result, exercise, false);
         std::string wrong;
         if (result.status != trial.expected.state) {
@@ -155,10 +183,8 @@ class Check {
                 wrong = fmt::format("its report does not say '{}'", words);
             }
         }
-        const std::string seed =
-            trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
-        const std::string good = fmt::format("{}{}: {}", trial.what, seed, name_of(result.status));
-        line(wrong.empty(), program.name, wrong.empty() ? good : trial.what + seed + " " + wrong);
+        const std::string good = fmt::format("{}: {}", what, name_of(result.status));
+        line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
         if (!wrong.empty()) {
             fmt::print("{}\n", text);
         }

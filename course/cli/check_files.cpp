@@ -28,7 +28,7 @@ std::vector<fs::path> sources_in(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator(folder, absent)) {
-        if (entry.path().extension() == ".cpp") {
+        if (entry.path().extension() == ".cpp" || entry.path().extension() == ".cu") {
             files.push_back(entry.path());
         }
     }

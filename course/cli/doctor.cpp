@@ -119,9 +119,14 @@ std::string data_set(const Context& context) {
     return "";
 }
 
+std::string gpu(const Context& context) {
+    return first_line(context, {"nvidia-smi", "-L"});
+}
+
 std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
-    const bool cuda = !cached_value(context, "CUDAToolkit_BIN_DIR").empty() ||
-                      !cached_value(context, "CUDA_CUDART").empty();
+    const std::string missing = cached_value(context, "SHARDLINGS_GPU_MISSING");
+    const std::string needed_by_gpu =
+        "only the GPU exercises need it, and are skipped" + (missing.empty() ? "" : "; " + missing);
     return {
         needed("compiler", first_line(context, {"c++", "--version"})),
         needed("CMake", first_line(context, {"cmake", "--version"})),
@@ -134,13 +139,13 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
             "chapters 05 and later, and train, install it when first asked for"
         ),
         useful(
-            "CUDA toolkit", cuda ? cached_value(context, "CUDA_CUDART") : "",
-            "only the GPU exercises need it"
+            "CUDA toolkit", missing.empty() ? cached_value(context, "CMAKE_CUDA_COMPILER") : "",
+            needed_by_gpu
         ),
-        useful("NCCL", cached_value(context, "NCCL_LIBRARY"), "only the GPU exercises need it"),
+        useful("NCCL", cached_value(context, "NCCL_LIBRARY"), needed_by_gpu),
         useful(
-            "GPU", first_line(context, {"nvidia-smi", "-L"}),
-            "GPU exercises are skipped; all others run"
+            "GPU", gpu(context),
+            "GPU exercises are skipped, and tried on the host's stand-in; all others run"
         ),
         useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),
@@ -153,11 +158,30 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
     };
 }
 
-void print_json(
-    const std::vector<Finding>& findings,
-    const std::vector<std::string>& ready,
-    const std::vector<std::string>& waiting
-) {
+/// Which exercises can run here, and what the others wait for.
+struct Runnable {
+    std::vector<std::string> ready;
+    std::vector<std::string> for_torch;
+    std::vector<std::string> for_gpu;
+};
+
+Runnable runnable(const Context& context, const Manifest& manifest) {
+    const bool torch = !cached_value(context, "LibTorch_INCLUDE_DIR").empty();
+    const bool with_gpu =
+        cached_value(context, "SHARDLINGS_GPU_MISSING").empty() && !gpu(context).empty();
+    Runnable sorted;
+    for (const Exercise& exercise : manifest.exercises) {
+        if (exercise.for_gpu()) {
+            (with_gpu ? sorted.ready : sorted.for_gpu).push_back(exercise.name);
+        } else {
+            const bool ready = exercise.needs != "torch" || torch;
+            (ready ? sorted.ready : sorted.for_torch).push_back(exercise.name);
+        }
+    }
+    return sorted;
+}
+
+void print_json(const std::vector<Finding>& findings, const Runnable& exercises) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Finding& finding : findings) {
         list.push_back({
@@ -170,16 +194,15 @@ void print_json(
     const nlohmann::ordered_json document = {
         {"format", 1},
         {"findings", list},
-        {"exercises", {{"ready", ready}, {"waiting", waiting}}},
+        {"exercises",
+         {{"ready", exercises.ready},
+          {"waiting", exercises.for_torch},
+          {"waiting_for_gpu", exercises.for_gpu}}},
     };
     fmt::print("{}\n", document.dump(2));
 }
 
-void print_text(
-    const std::vector<Finding>& findings,
-    const std::vector<std::string>& ready,
-    const std::vector<std::string>& waiting
-) {
+void print_text(const std::vector<Finding>& findings, const Runnable& exercises) {
     const bool colours = use_colours();
     for (const Finding& finding : findings) {
         const Colour colour = finding.state == "ok"        ? Colour::green
@@ -192,9 +215,12 @@ void print_text(
         const std::string state = fmt::format("{:8}", finding.state);
         fmt::print("{} {:13} {}\n", paint(state, colour, colours), finding.what, text);
     }
-    fmt::print("\n{} exercises can run here", ready.size());
-    if (!waiting.empty()) {
-        fmt::print("; with LibTorch also {}", fmt::join(waiting, ", "));
+    fmt::print("\n{} exercises can run here", exercises.ready.size());
+    if (!exercises.for_torch.empty()) {
+        fmt::print("; with LibTorch also {}", fmt::join(exercises.for_torch, ", "));
+    }
+    if (!exercises.for_gpu.empty()) {
+        fmt::print("; with CUDA, NCCL and a GPU also {}", fmt::join(exercises.for_gpu, ", "));
     }
     fmt::print(".\n");
 }
@@ -202,13 +228,7 @@ void print_text(
 void examine_and_print(Context& context) {
     const Manifest manifest = read_manifest(context.root);
     const std::vector<Finding> findings = examine(context, manifest);
-    const bool torch = !cached_value(context, "LibTorch_INCLUDE_DIR").empty();
-    std::vector<std::string> ready;
-    std::vector<std::string> waiting;
-    for (const Exercise& exercise : manifest.exercises) {
-        (exercise.needs == "mpi" || torch ? ready : waiting).push_back(exercise.name);
-    }
-    (context.json ? print_json : print_text)(findings, ready, waiting);
+    (context.json ? print_json : print_text)(findings, runnable(context, manifest));
     for (const Finding& finding : findings) {
         if (finding.state == "missing") {
             context.status = exit_status::kFailed;

@@ -91,9 +91,19 @@ bool all_have_ended(
 }
 
 Environment job_environment(
-    int ranks, const fs::path& folder, const LaunchOptions& options, const std::string& after
+    const Program& program,
+    int ranks,
+    const fs::path& folder,
+    const LaunchOptions& options,
+    const std::string& after
 ) {
     Environment environment = mpi_environment(ranks, Purpose::test);
+    if (program.for_gpu() && !program.on_stand_in) {
+        // CUDA and NCCL need much of both to start, and a rank that waits for its GPU computes; NCCL's
+        // watchdog is there for the rest
+        environment.emplace_back(harness::kEnvMemoryMb, "16384");
+        environment.emplace_back(harness::kEnvComputeS, "200");
+    }
     environment.emplace_back(harness::kEnvFolder, folder.string());
     environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
     if (options.ranks > 0) {
@@ -145,7 +155,7 @@ Verdict run_job(
         std::vector<std::string> command = mpirun(ranks, Purpose::test);
         command.push_back(executable.string());
         RunOptions run_options;
-        run_options.environment = job_environment(ranks, folder.path(), options, after);
+        run_options.environment = job_environment(program, ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;
         run_options.over = [&board, ranks, since = std::optional<Clock::time_point>()]() mutable {
             return all_have_ended(*board, ranks, since);

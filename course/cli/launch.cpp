@@ -53,6 +53,9 @@ std::string repro_of(const Result& result, const TestResult& test, const LaunchO
     if (test.planned) {
         words.insert(words.end(), {"--test", test.name});
     }
+    if (result.on_stand_in) {
+        words.emplace_back("--stand-in");
+    }
     if (options.delays) {
         words.emplace_back("--delays");
     }
@@ -74,6 +77,7 @@ Result launch(
     result.exercise = program.name;
     result.source = as.empty() ? program.source.string() : as.string();
     result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
     result.seed = options.seed;
     result.started_at = utc_now();
     LaunchOptions rest = options;
@@ -101,6 +105,9 @@ Result launch(
         test.repro = repro_of(result, test, options);
     }
     result.status = overall(result.tests);
+    if (result.status == State::skipped && result.passed() == 0) {
+        result.message = result.tests.front().message;  // why nothing ran
+    }
     result.duration_s =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return result;

@@ -20,6 +20,9 @@ std::string state_of_exercise(
     if (progress.done.count(exercise.name) != 0) {
         return "done";
     }
+    if (progress.skipped.count(exercise.name) != 0) {
+        return "skipped";
+    }
     return next != nullptr && next->name == exercise.name ? "next" : "open";
 }
 
@@ -73,11 +76,12 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
         const Colour colour = state == "done"   ? Colour::green
                               : state == "next" ? Colour::yellow
                                                 : Colour::none;
-        (state == "done" ? done : minutes_left) += state == "done" ? 1 : exercise.minutes;
+        done += state == "done" ? 1 : 0;
+        minutes_left += state == "done" || state == "skipped" ? 0 : exercise.minutes;
         fmt::print(
             "{}  {:{}}  {:10}  {:10}  {:7}  {:5}  {}\n",
-            paint(state == "open" ? "    " : state, colour, colours), exercise.name, width,
-            std::string(static_cast<std::size_t>(exercise.difficulty), '*'),
+            paint(state == "open" ? "    " : state.substr(0, 4), colour, colours), exercise.name,
+            width, std::string(static_cast<std::size_t>(exercise.difficulty), '*'),
             std::string(static_cast<std::size_t>(exercise.importance), '*'), exercise.minutes,
             exercise.needs, exercise.title
         );

@@ -110,13 +110,13 @@ std::size_t edits(std::string_view from, std::string_view to) {
 }  // namespace
 
 fs::path Exercise::source() const {
-    return fs::path("exercises") / chapter / (name + ".cpp");
+    return fs::path("exercises") / chapter / (name + (needs == "cuda" ? ".cu" : ".cpp"));
 }
 fs::path Exercise::header() const {
     return fs::path("exercises") / chapter / (name + ".hpp");
 }
 fs::path Exercise::solution() const {
-    return fs::path("solutions") / chapter / (name + ".cpp");
+    return fs::path("solutions") / chapter / source().filename();
 }
 fs::path Exercise::test() const {
     return fs::path("tests") / chapter / (name + "_test.cpp");
@@ -132,11 +132,11 @@ fs::path Exercise::alternatives() const {
 }
 
 Program program_of(const Exercise& exercise) {
-    return {exercise.name, exercise.source(), exercise.ranks, exercise.needs};
+    return {exercise.name, exercise.source(), exercise.ranks, exercise.needs, false};
 }
 
 Program program_of(const SelfTest& self_test) {
-    return {self_test.program, self_test.source, self_test.ranks, "mpi"};
+    return {self_test.program, self_test.source, self_test.ranks, "mpi", false};
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {

@@ -13,7 +13,7 @@ struct Exercise {
     std::string name;
     std::string chapter;  // "03_ring_and_tree"
     std::string title;
-    std::string needs;  // "mpi" or "torch"
+    std::string needs;  // "mpi"; "torch"; for GPUs "nccl", or "cuda", whose files are NAME.cu
     int difficulty = 1;
     int importance = 1;
     int minutes = 0;
@@ -21,6 +21,7 @@ struct Exercise {
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
+    [[nodiscard]] bool for_gpu() const { return needs == "nccl" || needs == "cuda"; }
     [[nodiscard]] std::filesystem::path source() const;  // what the student edits
     [[nodiscard]] std::filesystem::path header() const;
     [[nodiscard]] std::filesystem::path solution() const;
@@ -45,7 +46,12 @@ struct Program {
     std::filesystem::path source;  // the file under test, relative to the repository
     int ranks = 1;
     std::string needs = "mpi";
-    [[nodiscard]] std::string target() const { return name + "_test"; }
+    bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
+
+    [[nodiscard]] bool for_gpu() const { return needs == "nccl" || needs == "cuda"; }
+    [[nodiscard]] std::string target() const {
+        return name + (on_stand_in ? "_host_test" : "_test");
+    }
 };
 Program program_of(const Exercise& exercise);
 Program program_of(const SelfTest& self_test);

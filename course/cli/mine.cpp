@@ -60,7 +60,8 @@ std::vector<std::string> finished_exercises(Context& context, bool torch) {
     for (const Exercise& exercise : manifest.exercises) {
         const std::string content = content_of(context, exercise);
         const auto found = known.find(content);
-        if (found == known.end() && (torch || exercise.needs == "mpi")) {
+        if (found == known.end() &&
+            (exercise.needs == "mpi" || (torch && exercise.needs == "torch"))) {
             fmt::print(stderr, "Is {} yours? ", exercise.name);
             const State state = run_test(context, program_of(exercise)).status;
             fmt::print(stderr, "{}\n", name_of(state));

@@ -25,6 +25,8 @@ Progress read_progress(const fs::path& root) {
         words >> what >> name;
         if (what == "done") {
             progress.done.insert(name);
+        } else if (what == "skipped") {
+            progress.skipped.insert(name);
         } else if (what == "hints") {
             words >> progress.hints[name];
         } else if (what == "solution") {
@@ -47,6 +49,9 @@ void write_progress(const fs::path& root, const Progress& progress) {
     for (const std::string& name : progress.done) {
         file << "done " << name << '\n';
     }
+    for (const std::string& name : progress.skipped) {
+        file << "skipped " << name << '\n';
+    }
     for (const auto& [name, seen] : progress.hints) {
         file << "hints " << name << ' ' << seen << '\n';
     }
@@ -62,7 +67,7 @@ void write_progress(const fs::path& root, const Progress& progress) {
 const Exercise* current_exercise(const Manifest& manifest, const Progress& progress) {
     const Exercise* first_open = nullptr;
     for (const Exercise& exercise : manifest.exercises) {
-        if (progress.done.contains(exercise.name)) {
+        if (progress.done.contains(exercise.name) || progress.skipped.contains(exercise.name)) {
             continue;
         }
         if (exercise.name == progress.current) {

@@ -13,6 +13,7 @@ namespace dist::cli {
 
 struct Progress {
     std::set<std::string> done;
+    std::set<std::string> skipped;     // cannot run on this machine: when last tried
     std::map<std::string, int> hints;  // seen so far, by exercise
     std::set<std::string> solutions_seen;
     std::string current;  // last run; empty: the first that is not done
@@ -24,7 +25,7 @@ Progress read_progress(const std::filesystem::path& root);
 void write_progress(const std::filesystem::path& root, const Progress& progress);
 
 /// The exercise that a command without a name means: the current one unless it is done, otherwise
-/// the first that is not done; null when all are.
+/// the first that is not done; null when all are. What cannot run on this machine is passed over.
 const Exercise* current_exercise(const Manifest& manifest, const Progress& progress);
 
 }  // namespace dist::cli

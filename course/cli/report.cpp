@@ -106,6 +106,26 @@ std::string report_not_started(const Result& result, const Exercise& exercise) {
     );
 }
 
+/// Not one test ran: why. Then what the stand-in says of the same file, if it was asked.
+std::string report_skipped(const Result& result, const Exercise* exercise, bool colours) {
+    std::string out = fmt::format(
+        "  {} {}: {}\n        This is no pass, and does not count as done.\n",
+        paint(word_of(State::skipped), colour_of(State::skipped), colours), result.exercise,
+        result.message
+    );
+    for (const Result& tried : result.stand_in) {
+        return out + "\n" + report(tried, exercise, colours);
+    }
+    return out + "\n" + next_steps(result, nullptr);
+}
+
+bool nothing_ran(const Result& result) {
+    return result.status == State::skipped &&
+           std::all_of(result.tests.begin(), result.tests.end(), [](const TestResult& test) {
+               return test.status == State::skipped;
+           });
+}
+
 }  // namespace
 
 bool use_colours() {
@@ -127,11 +147,17 @@ std::string report(const Result& result, const Exercise* exercise, bool colours)
     if (result.status == State::build_error) {
         return report_build_error(result);
     }
+    if (nothing_ran(result) && exercise != nullptr) {
+        return report_skipped(result, exercise, colours);
+    }
     const bool untouched = result.passed() == 0 && result.status == State::not_started;
     if (untouched && exercise != nullptr) {
         return report_not_started(result, *exercise);
     }
-    std::string out;
+    std::string out =
+        result.on_stand_in
+            ? "On the host's stand-in for CUDA and NCCL: the logic only, and never a pass\n"
+            : "";
     const TestResult* first = result.first_failed();
     for (const TestResult& test : result.tests) {
         out += headline(test, colours);
@@ -142,6 +168,10 @@ std::string report(const Result& result, const Exercise* exercise, bool colours)
         }
     }
     out += "\n" + counts(result);
+    if (result.on_stand_in && first == nullptr) {
+        return out + "Right here. It counts as done where it passes on a GPU.\n" +
+               next_steps(result, nullptr);
+    }
     if (result.status == State::pass && exercise != nullptr && result.as.empty()) {
         return out + fmt::format(
                          "{}  One way to write it: ./shardlings solution {}\n",

@@ -84,6 +84,8 @@ struct Result {
     double duration_s = 0;
     std::string build_log;  // when it did not build
     std::vector<TestResult> tests;
+    bool on_stand_in = false;      // there was no GPU: see gpu.hpp
+    std::vector<Result> stand_in;  // at most one: what it said, for a GPU exercise that was skipped
 
     [[nodiscard]] int passed() const;
     [[nodiscard]] const TestResult* first_failed() const;  // null when none failed

@@ -78,9 +78,7 @@ json test_json(const TestResult& test) {
     return out;
 }
 
-}  // namespace
-
-std::string to_json(const Result& result) {
+json result_json(const Result& result) {
     json out = {
         {"format", 1},
         {"runner", {{"version", SHARDLINGS_VERSION}, {"course_commit", result.course_commit}}},
@@ -98,8 +96,20 @@ std::string to_json(const Result& result) {
     for (const TestResult& test : result.tests) {
         out["tests"].push_back(test_json(test));
     }
+    for (const Result& tried : result.stand_in) {
+        out["stand_in"] = result_json(tried);
+    }
+    if (result.on_stand_in) {
+        out["on_stand_in"] = true;
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string to_json(const Result& result) {
     // a student's program may print bytes that are no text: they become a replacement character
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    return result_json(result).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace dist::cli

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "course/cli/build.hpp"
+#include "course/cli/gpu.hpp"
 #include "course/cli/progress.hpp"
 #include "course/cli/report.hpp"
 #include "course/cli/select.hpp"
@@ -18,6 +19,7 @@ struct Arguments {
     std::string name;
     std::string as;
     LaunchOptions options;
+    bool stand_in = false;
 };
 
 /// The version of the course, for the document; empty without git.
@@ -39,6 +41,11 @@ void remember(const Context& context, const std::string& name, State status) {
     } else {
         progress.done.erase(name);
     }
+    if (status == State::skipped) {
+        progress.skipped.insert(name);
+    } else {
+        progress.skipped.erase(name);
+    }
     write_progress(context.root, progress);
 }
 
@@ -49,8 +56,10 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
-    Result result = run_test(context, program_of(exercise), arguments.options, arguments.as);
-    if (arguments.as.empty() && arguments.options.test.empty() && !ranks_given) {
+    const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
+    Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
+    const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
+    if (arguments.as.empty() && whole) {
         remember(context, exercise.name, result.status);
     }
     if (context.json) {
@@ -70,6 +79,10 @@ Result run_test(
     const LaunchOptions& options,
     const std::filesystem::path& as
 ) {
+    if (const std::string reason = program.for_gpu() ? gpu_code_missing(context) : "";
+        !reason.empty()) {
+        return skipped(program, reason, options, as);
+    }
     const Built built = build_test(context, program, as);
     return run_built(context, program, built, options, as);
 }
@@ -88,6 +101,7 @@ Result run_built(
     result.exercise = program.name;
     result.source = as.empty() ? program.source.string() : as.string();
     result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
     result.status = State::build_error;
     result.seed = options.seed;
     result.started_at = utc_now();
@@ -97,7 +111,7 @@ Result run_built(
 }
 
 int run_and_report(Context& context, const Exercise& exercise) {
-    const Result result = run_test(context, program_of(exercise));
+    const Result result = run_anywhere(context, program_of(exercise));
     remember(context, exercise.name, result.status);
     fmt::print("{}", report(result, &exercise, use_colours()));
     std::fflush(stdout);
@@ -114,6 +128,10 @@ void add_run(CLI::App& app, Context& context) {
     command->add_option("--seed", options.seed, "Of the inputs and delays")->capture_default_str();
     command->add_option("--test", options.test, "Only tests whose name holds this text");
     command->add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
+    command->add_flag(
+        "--stand-in", arguments->stand_in,
+        "A GPU exercise without a GPU: its logic, on the host; never counts as done"
+    );
     command->add_flag("--keep", options.keep, "Leave the run's folder in build/")
         ->group("For authors");
     command->add_flag("--json", context.json, "One JSON document on standard output, nothing else");

@@ -15,6 +15,7 @@ namespace {
 int verify(Context& context) {
     const Manifest manifest = read_manifest(context.root);
     std::size_t done = 0;
+    std::size_t skipped = 0;
     for (const Exercise& exercise : manifest.exercises) {
         const State status = run_test(context, program_of(exercise)).status;
         Progress progress = read_progress(context.root);
@@ -22,6 +23,11 @@ int verify(Context& context) {
         if (status == State::pass) {
             progress.done.insert(exercise.name);
             ++done;
+        }
+        progress.skipped.erase(exercise.name);
+        if (status == State::skipped) {
+            progress.skipped.insert(exercise.name);
+            ++skipped;
         }
         write_progress(context.root, progress);
         const Colour colour = status == State::pass ? Colour::green
@@ -33,8 +39,11 @@ int verify(Context& context) {
         );
         std::fflush(stdout);
     }
-    fmt::print("\n{} of {} exercises done\n", done, manifest.exercises.size());
-    return done == manifest.exercises.size() ? exit_status::kDone : exit_status::kFailed;
+    fmt::print("\n{} of {} exercises done", done, manifest.exercises.size());
+    fmt::print("{}\n", skipped > 0 ? fmt::format(", {} skipped", skipped) : "");
+    return done == manifest.exercises.size()             ? exit_status::kDone
+           : done + skipped == manifest.exercises.size() ? exit_status::kSkipped
+                                                         : exit_status::kFailed;
 }
 
 }  // namespace

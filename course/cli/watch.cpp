@@ -150,15 +150,22 @@ class Watch {
         }
     }
 
+    /// Past an exercise that is done, or cannot be done on this machine.
+    bool may_go_on(const Progress& progress) const {
+        return progress.done.contains(exercise_->name) ||
+               progress.skipped.contains(exercise_->name);
+    }
+
     void next() {
         const Progress progress = read_progress(context_.root);
-        if (progress.done.count(exercise_->name) == 0) {
+        if (!may_go_on(progress)) {
             fmt::print("{} does not pass yet; h gives a hint.\n", exercise_->name);
             return;
         }
         const Exercise* next = current_exercise(manifest_, progress);
         if (next == nullptr) {
-            fmt::print("All exercises are done. c runs them all again, q ends.\n");
+            fmt::print("All exercises that can run here are done. c runs them all again, q ends.\n"
+            );
             return;
         }
         open(*next);
@@ -190,7 +197,6 @@ class Watch {
         const Progress progress = read_progress(context_.root);
         const auto total = manifest_.exercises.size();
         const auto filled = 20 * progress.done.size() / total;
-        const bool done = progress.done.count(exercise_->name) != 0;
         fmt::print(
             "\n[{}{}] {} of {} done\n", std::string(filled, '#'), std::string(20 - filled, '-'),
             progress.done.size(), total
@@ -198,7 +204,7 @@ class Watch {
         if (keyboard_.on_terminal()) {
             fmt::print(
                 "{}r run · h hint · l list · c check all · x reset · q quit\n",
-                done ? "n next · " : ""
+                may_go_on(progress) ? "n next · " : ""
             );
         }
         std::fflush(stdout);

@@ -20,8 +20,8 @@ class DeviceSpan {
 
     /// DeviceSpan<float> where DeviceSpan<const float> is wanted.
     template <class U>
-        requires std::is_convertible_v<U (*)[], T (*)[]>
-    DeviceSpan(DeviceSpan<U> other)  // NOLINT(google-explicit-constructor): as for std::span
+    requires std::is_convertible_v<U (*)[], T (*)[]> DeviceSpan(DeviceSpan<U> other
+    )  // NOLINT(google-explicit-constructor): as for std::span
         : data_(other.data()), size_(other.size()) {}
 
     [[nodiscard]] T* data() const { return data_; }

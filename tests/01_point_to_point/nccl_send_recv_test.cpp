@@ -11,10 +11,13 @@ using namespace dist::harness;
 
 namespace {
 
-const ForbidNcclCollectives kForbid("This exercise is about single messages: ncclSend and ncclRecv.");
+const ForbidNcclCollectives kForbid("This exercise is about single messages: ncclSend and ncclRecv."
+);
 
 /// What nccl_ring_shift leaves on this rank; rank r sends r + 1 elements for every one of `n`.
-Comparison shifted(std::size_t n, std::uint64_t salt, bool same_length, const NcclCommunicator& comm) {
+Comparison shifted(
+    std::size_t n, std::uint64_t salt, bool same_length, const NcclCommunicator& comm
+) {
     const int p = comm.size();
     const int prev = (comm.rank() + p - 1) % p;
     const int next = (comm.rank() + 1) % p;
@@ -101,8 +104,11 @@ TEST_CASE("nccl_send and nccl_recv take their turn in the stream") {
             scale(data.span(), 4.0F, comm.stream());
         }
         comm.wait();
-        INFO("rank 0 doubles the data, then sends it; rank 1 receives it, then makes it four times as "
-             "large");
+        INFO(
+            "rank 0 doubles the data, then sends it; rank 1 receives it, then makes it four times "
+            "as "
+            "large"
+        );
         if (comm.rank() == 1) {
             const auto original = expected;
             scale(expected, 8.0F);
@@ -152,8 +158,7 @@ TEST_CASE("nccl_ring_shift sends one message to the right and receives one from 
         const int p = comm.size();
         const DeviceBuffer out(input(1000, comm.rank()));
         const DeviceBuffer in(poison(1000));
-        const Traffic traffic =
-            record(comm, [&] { nccl_ring_shift(out.span(), in.span(), comm); });
+        const Traffic traffic = record(comm, [&] { nccl_ring_shift(out.span(), in.span(), comm); });
         INFO("p = " << p << ": all ranks send and receive at the same time, which is one round");
         CHECK(traffic.messages_sent == 1);
         CHECK(traffic.bytes_sent == 4000);

@@ -36,10 +36,13 @@ Comparison combined(std::size_t n, ReduceOp op, const Stream& stream) {
 }
 
 /// The first comparison that fails, of all lengths.
-Comparison combined_for(const std::vector<std::size_t>& lengths, ReduceOp op, const Stream& stream) {
+Comparison combined_for(
+    const std::vector<std::size_t>& lengths, ReduceOp op, const Stream& stream
+) {
     for (const std::size_t n : lengths) {
         if (const Comparison result = combined(n, op, stream); !result) {
-            return {false, std::string(name(op)) + ", n = " + std::to_string(n) + ": " + result.text};
+            return {
+                false, std::string(name(op)) + ", n = " + std::to_string(n) + ": " + result.text};
         }
     }
     return {};
@@ -124,8 +127,9 @@ TEST_CASE("accumulate_kernel takes its turn in the stream") {
         INFO("doubled, then accumulated, then doubled again, all in one stream");
         CHECK(same(
             accumulated.to_host(), expected, 0,
-            {{without, "that is what the stream gives without accumulate_kernel: was it launched in "
-                       "another one?"}}
+            {{without,
+              "that is what the stream gives without accumulate_kernel: was it launched in "
+              "another one?"}}
         ));
     });
 }

@@ -30,10 +30,10 @@ std::vector<Suspicion> suspicions(
         for (int first = 0; first < p; ++first) {
             const auto ranks = arc(p, first, k);
             known.push_back(
-                {partial(n, ranks, op, salt),
-                 "that is what " + alone(ranks) + " would give, " + std::to_string(k) + " of " +
-                     std::to_string(p) +
-                     " contributions: is each piece of work in the stream that comm.stream() gives?"}
+                {partial(n, ranks, op, salt), "that is what " + alone(ranks) + " would give, " +
+                                                  std::to_string(k) + " of " + std::to_string(p) +
+                                                  " contributions: is each piece of work in the "
+                                                  "stream that comm.stream() gives?"}
             );
         }
     }
@@ -68,7 +68,8 @@ TEST_CASE("nccl_ring_all_reduce sums every element over all ranks, for every len
 
 TEST_CASE("nccl_ring_all_reduce combines by mean, product, min and max as well") {
     on_gpus({1, 2, 3, 5}, [](const NcclCommunicator& comm) {
-        for (const ReduceOp op : {ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max}) {
+        for (const ReduceOp op :
+             {ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max}) {
             for (const std::size_t n : {7U, 1000U}) {
                 const Comparison result = reduced(n, op, comm);
                 INFO(name(op) << " of n = " << n << " elements, p = " << comm.size());

@@ -42,8 +42,13 @@ Communicator ranks_of(const NcclCommunicator& comm) {
 void need_gpu() {
     int gpus = 0;
     const cudaError_t code = cudaGetDeviceCount(&gpus);
+    if (code == cudaErrorInsufficientDriver) {
+        skip("no GPU can be used here: there is no driver for one, or it is too old for this CUDA");
+    }
     if (code != cudaSuccess) {
-        skip(std::string("no GPU can be used here: CUDA says \"") + cudaGetErrorString(code) + "\"");
+        skip(
+            std::string("no GPU can be used here: CUDA says \"") + cudaGetErrorString(code) + "\""
+        );
     }
     if (gpus == 0) {
         skip("there is no GPU here");
@@ -72,7 +77,8 @@ void on_gpus(
     need_gpu();
     on_ranks(sizes, [&](const Communicator& comm) {
         const CrashMeans hint(
-            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies can"
+            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies "
+            "can"
         );
         close_groups();  // of a test that was stopped
         const NcclCommunicator& nccl = connect(comm);
@@ -90,7 +96,8 @@ void on_gpu(const std::function<void(const Stream&)>& body) {
     need_gpu();
     on_ranks({1}, [&](const Communicator&) {
         const CrashMeans hint(
-            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies can"
+            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies "
+            "can"
         );
         choose_gpu();
         const Stream stream;

@@ -57,10 +57,10 @@ void close_groups() {
 }  // namespace dist::harness
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameter lists and calls, not expressions
-#define COLLECTIVE(name, parameters, arguments)              \
-    ncclResult_t nccl##name parameters {                     \
-        check_allowed("nccl" #name, MPI_COMM_NULL, true);    \
-        return pnccl##name arguments;                        \
+#define COLLECTIVE(name, parameters, arguments)           \
+    ncclResult_t nccl##name parameters {                  \
+        check_allowed("nccl" #name, MPI_COMM_NULL, true); \
+        return pnccl##name arguments;                     \
     }
 
 extern "C" {

@@ -30,7 +30,8 @@ inline bool can_be_launched(dim3 grid, dim3 block) {
 template <class Kernel, class... Arguments>
 void run_kernel(dim3 grid, dim3 block, Kernel kernel, Arguments... arguments) {
     const harness::CrashMeans hint(
-        "a kernel touched memory outside of its spans. Does each thread compare its element's number "
+        "a kernel touched memory outside of its spans. Does each thread compare its element's "
+        "number "
         "with n?"
     );
     gridDim = grid;

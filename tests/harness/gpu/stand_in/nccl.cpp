@@ -113,8 +113,8 @@ ncclResult_t add(ncclComm* comm, Call call) {
 
 int bytes_of(std::size_t n, ncclDataType_t type) {
     static const std::map<ncclDataType_t, int> sizes = {
-        {ncclInt8, 1},    {ncclUint8, 1},   {ncclFloat16, 2}, {ncclBfloat16, 2}, {ncclInt32, 4},
-        {ncclUint32, 4},  {ncclFloat32, 4}, {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat64, 8},
+        {ncclInt8, 1},   {ncclUint8, 1},   {ncclFloat16, 2}, {ncclBfloat16, 2}, {ncclInt32, 4},
+        {ncclUint32, 4}, {ncclFloat32, 4}, {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat64, 8},
     };
     return static_cast<int>(n) * sizes.at(type);
 }

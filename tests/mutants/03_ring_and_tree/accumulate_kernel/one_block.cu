@@ -1,0 +1,46 @@
+// One block, and one element for each of its threads.
+// state: fail
+// says: n = 257
+// says: no thread has taken this element
+#include "exercises/03_ring_and_tree/accumulate_kernel.hpp"
+
+namespace dist {
+namespace {
+
+__device__ float combine(float a, float b, ReduceOp op) {
+    switch (op) {
+        case ReduceOp::product:
+            return a * b;
+        case ReduceOp::min:
+            return b < a ? b : a;
+        case ReduceOp::max:
+            return a < b ? b : a;
+        default:
+            return a + b;
+    }
+}
+
+__global__ void accumulate_elements(
+    const float* in, float* accumulated, std::size_t n, ReduceOp op
+) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < n) {
+        accumulated[i] = combine(accumulated[i], in[i], op);
+    }
+}
+
+}  // namespace
+
+void accumulate_kernel(
+    DeviceSpan<const float> in, DeviceSpan<float> accumulated, ReduceOp op, cudaStream_t stream
+) {
+    expects(in.size() == accumulated.size(), "accumulate_kernel: both lengths must be the same");
+    const std::size_t n = in.size();
+    if (n == 0) {
+        return;
+    }
+    accumulate_elements<<<1, 256, 0, stream>>>(in.data(), accumulated.data(), n, op);
+    CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace dist
