@@ -24,8 +24,10 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
 ///         communicator's "not yet").
 inline void check_nccl(ncclResult_t code, const char* call, const char* file, int line) {
     if (code != ncclSuccess && code != ncclInProgress) {
+        const char* more = ncclGetLastError(nullptr);
         throw Error(
-            std::string(call) + " failed: " + ncclGetErrorString(code) + " (" + file + ":" +
+            std::string(call) + " failed: " + ncclGetErrorString(code) +
+            (more == nullptr || *more == '\0' ? "" : std::string(", ") + more) + " (" + file + ":" +
             std::to_string(line) + ")"
         );
     }

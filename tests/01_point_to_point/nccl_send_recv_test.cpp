@@ -48,6 +48,7 @@ TEST_CASE("nccl_recv gets what nccl_send sent, in one message, at every length")
             "rank 0 sends " << n << " floats to the last rank of " << comm.size()
                             << ": one message of " << 4 * n << " bytes, and no other"
         );
+        INFO("When comm.wait() returns, what was put into comm.stream() is done, and nothing else.");
         const bool is_src = comm.rank() == 0;
         const bool is_dst = comm.rank() == comm.size() - 1;
         const auto data = input(n, 0);
@@ -111,10 +112,13 @@ TEST_CASE("nccl_send and nccl_recv take their turn in the stream") {
         );
         if (comm.rank() == 1) {
             const auto original = expected;
+            auto sent = expected;
+            scale(sent, 2.0F);
             scale(expected, 8.0F);
             CHECK(same(
                 data.to_host(), expected, 0,
-                {{original, "that is what it was before either: work in two streams has no order"}}
+                {{original, "rank 0 sent before it doubled: work in two streams has no order"},
+                 {sent, "rank 1 received last of all: work in two streams has no order"}}
             ));
         }
     });

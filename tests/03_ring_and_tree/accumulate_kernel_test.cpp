@@ -116,20 +116,18 @@ TEST_CASE("accumulate_kernel takes its turn in the stream") {
         accumulate_kernel(in.span(), accumulated.span(), ReduceOp::sum, stream.handle());
         scale(accumulated.span(), 2.0F, stream.handle());
         stream.wait();
-        const auto without = [&] {
-            auto values = expected;
-            scale(values, 4.0F);
-            return values;
-        }();
+        auto without = expected;
+        scale(without, 4.0F);
+        auto late = without;
+        accumulate(input(n, 1), late, ReduceOp::sum);
         scale(expected, 2.0F);
         accumulate(input(n, 1), expected, ReduceOp::sum);
         scale(expected, 2.0F);
         INFO("doubled, then accumulated, then doubled again, all in one stream");
         CHECK(same(
             accumulated.to_host(), expected, 0,
-            {{without,
-              "that is what the stream gives without accumulate_kernel: was it launched in "
-              "another one?"}}
+            {{without, "nothing was accumulated: is the kernel in the stream that was given?"},
+             {late, "it was accumulated last: is the kernel in the stream that was given?"}}
         ));
     });
 }

@@ -2,6 +2,7 @@
 # Checks that README.md and the lessons show what really happens: runs each fenced block marked
 # `console check` (its first line is `$ COMMAND`) and compares the lines that follow with the
 # command's output. `...` in a line stands for anything within that line: times, counts, places.
+# A block marked `console check gpu` needs CUDA and NCCL to be built: without them it is skipped.
 #
 # usage: lessons_test.sh [TEXT]    only blocks whose command holds TEXT
 set -u
@@ -12,11 +13,18 @@ trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
 passed=0
 failed=0
+skipped=0
+gpu_missing=
 
 # Blocks become files: 001.command, 001.expected and 001.place (file:line).
 split_into_blocks() { # FILE...
     awk -v work="$work" '
-        /^```console check *$/ { inside = 1; base = sprintf("%s/%03d", work, ++count); next }
+        /^```console check( gpu)? *$/ {
+            inside = 1
+            base = sprintf("%s/%03d", work, ++count)
+            if (/gpu/) printf "" > (base ".gpu")
+            next
+        }
         /^```/ && inside { inside = 0; close(base ".expected"); next }
         !inside { next }
         /^\$ / && inside == 1 {
@@ -51,6 +59,11 @@ check() { # BASE
     local command place
     command=$(cat "$1.command")
     place=$(cat "$1.place")
+    if [ -e "$1.gpu" ] && [ -n "$gpu_missing" ]; then
+        skipped=$((skipped + 1))
+        printf 'skip  %s  %s   GPU code is not built here: %s\n' "$place" "$command" "$gpu_missing"
+        return
+    fi
     bash -c "$command" </dev/null 2>&1 | normalised "$1.expected" >"$1.got"
     if diff -u --label "$place" --label "what it prints" "$1.expected" "$1.got" >"$1.diff"; then
         passed=$((passed + 1))
@@ -63,15 +76,16 @@ check() { # BASE
 }
 
 ./shardlings --version >"$work/version" 2>&1 || { cat "$work/version"; exit 70; }  # builds the command
+gpu_missing=$(sed -n 's/^SHARDLINGS_GPU_MISSING:INTERNAL=//p' build/release/CMakeCache.txt)
 split_into_blocks README.md notebooks_md/*.md
 for block in "$work"/*.command; do
     if [ -e "$block" ] && [[ $(cat "$block") == *"$only"* ]]; then
         check "${block%.command}"
     fi
 done
-if [ $((passed + failed)) -eq 0 ]; then
+if [ $((passed + failed + skipped)) -eq 0 ]; then
     echo "No block was checked: a block to check begins with \`\`\`console check, then \$ COMMAND"
     failed=1
 fi
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -89,6 +89,8 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         for (Line& line : my_slot().line) {
             line.phase = Phase::absent;
         }
+        // before it says that it has started: one that was seen to do nothing would count as waiting
+        my_slot().line[0].phase = Phase::computing;
         my_slot().exit_called = 0;
         reset_arrivals();
         reset_traffic();

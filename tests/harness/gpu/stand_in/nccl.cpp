@@ -51,6 +51,7 @@ struct ncclComm {
 namespace {
 
 int open_groups = 0;
+const char* last_error = "";
 std::map<ncclComm*, Calls> in_group;  // of the open ones, by communicator
 
 /// Does the calls of one group: all at once, and returns when all are through.
@@ -95,7 +96,12 @@ ncclResult_t accept_calls() {
 }
 
 ncclResult_t add(ncclComm* comm, Call call) {
-    if (comm == nullptr || !comm->accepted.empty() || call.peer < 0 || call.peer >= comm->size) {
+    if (comm == nullptr || call.peer < 0 || call.peer >= comm->size) {
+        last_error = "no such rank";
+        return ncclInvalidArgument;
+    }
+    if (!comm->accepted.empty()) {
+        last_error = "the communicator is still busy with the call before: comm.stream() waits for that";
         return ncclInvalidArgument;
     }
     const auto bytes = static_cast<std::size_t>(call.bytes);
@@ -243,6 +249,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
         default:
             return "an error of NCCL's";
     }
+}
+
+const char* ncclGetLastError(ncclComm_t /*comm*/) {
+    return last_error;
 }
 
 // What nccl_layer.cpp passes on.

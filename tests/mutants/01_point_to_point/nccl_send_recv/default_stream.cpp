@@ -1,6 +1,7 @@
 // Puts messages into the default stream, for which nobody waits.
 // state: fail
-// says: nothing was written
+// says: and nothing else
+// says: work in two streams has no order
 #include "exercises/01_point_to_point/nccl_send_recv.hpp"
 
 namespace dist {

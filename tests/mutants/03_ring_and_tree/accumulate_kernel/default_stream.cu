@@ -1,6 +1,6 @@
 // Launched in the default stream, which knows nothing of the one it was given.
 // state: fail
-// says: no thread has taken this element
+// says: is the kernel in the stream that was given?
 #include <algorithm>
 
 #include "exercises/03_ring_and_tree/accumulate_kernel.hpp"
