@@ -1,0 +1,85 @@
+// What the command makes of exercises for GPUs, with and without one.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unistd.h>
+
+#include "course/cli/error.hpp"
+#include "course/cli/gpu.hpp"
+#include "course/cli/progress.hpp"
+#include "course/cli/report.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::cli;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an exercise for GPUs has a test for GPUs and one for the stand-in") {
+    Exercise exercise;
+    exercise.name = "kernel";
+    exercise.chapter = "03_ring_and_tree";
+    exercise.needs = "cuda";
+    CHECK(exercise.source() == "exercises/03_ring_and_tree/kernel.cu");
+    CHECK(exercise.solution() == "solutions/03_ring_and_tree/kernel.cu");
+    CHECK(exercise.header() == "exercises/03_ring_and_tree/kernel.hpp");
+    CHECK(program_of(exercise).target() == "kernel_test");
+    CHECK(on_stand_in(program_of(exercise)).target() == "kernel_host_test");
+    exercise.needs = "nccl";
+    CHECK(exercise.source() == "exercises/03_ring_and_tree/kernel.cpp");
+    CHECK(exercise.for_gpu());
+    exercise.needs = "torch";
+    CHECK(!exercise.for_gpu());
+}
+
+TEST_CASE("where there is no GPU a run says skipped and why, whatever the stand-in said") {
+    Exercise exercise;
+    exercise.name = "kernel";
+    exercise.needs = "cuda";
+    Result result = skipped(program_of(exercise), "there is no GPU here", {}, {});
+    Result tried;
+    tried.exercise = "kernel";
+    tried.status = State::pass;
+    tried.on_stand_in = true;
+    tried.tests.resize(1);
+    tried.tests[0].name = "combines every element";
+    tried.tests[0].status = State::pass;
+    result.stand_in.push_back(tried);
+    const std::string text = report(result, &exercise, false);
+    CHECK(exit_status_of(result.status) == exit_status::kSkipped);
+    CHECK(has(text, "skip  kernel: there is no GPU here"));
+    CHECK(has(text, "This is no pass"));
+    CHECK(has(text, "never a pass\n  pass  combines every element"));
+    CHECK(!has(text, "Done:"));
+    const auto document = nlohmann::json::parse(to_json(result));
+    CHECK(document["status"] == "skipped");
+    CHECK(document["message"] == "there is no GPU here");
+    CHECK(document["stand_in"]["on_stand_in"] == true);
+}
+
+TEST_CASE("an exercise that cannot run here is passed over, and remembered") {
+    const fs::path root = fs::temp_directory_path() / ("cli_gpu_" + std::to_string(getpid()));
+    Manifest manifest;
+    for (const char* name : {"first", "kernel", "last"}) {
+        Exercise exercise;
+        exercise.name = name;
+        manifest.exercises.push_back(exercise);
+    }
+    Progress progress;
+    progress.done = {"first"};
+    progress.current = "kernel";
+    CHECK(current_exercise(manifest, progress)->name == "kernel");
+    progress.skipped = {"kernel"};
+    write_progress(root, progress);
+    CHECK(read_progress(root).skipped == progress.skipped);
+    CHECK(current_exercise(manifest, read_progress(root))->name == "last");
+    fs::remove_all(root);
+}
