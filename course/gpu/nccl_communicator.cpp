@@ -52,11 +52,11 @@ void choose_gpu() {
     if (gpus == 0) {
         throw Error("there is no GPU on this machine");
     }
-    static const int kRank = from_launcher("OMPI_COMM_WORLD_LOCAL_RANK", MPI_Comm_rank);
-    static const int kSize = from_launcher("OMPI_COMM_WORLD_LOCAL_SIZE", MPI_Comm_size);
-    CUDA_CHECK(cudaSetDevice(kRank % gpus));
-    if (kSize > gpus) {
-        share_gpus(kRank);
+    static const int local_rank = from_launcher("OMPI_COMM_WORLD_LOCAL_RANK", MPI_Comm_rank);
+    static const int local_size = from_launcher("OMPI_COMM_WORLD_LOCAL_SIZE", MPI_Comm_size);
+    CUDA_CHECK(cudaSetDevice(local_rank % gpus));
+    if (local_size > gpus) {
+        share_gpus(local_rank);
     }
 }
 

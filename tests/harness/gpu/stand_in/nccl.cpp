@@ -19,13 +19,14 @@
 #include <nccl.h>
 
 #include "course/runtime/error.hpp"
+#include "tests/harness/gpu/stand_in/meeting.hpp"
 #include "tests/harness/gpu/stand_in/stream.hpp"
-#include "tests/harness/groups.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/roll_call.hpp"
 
 using namespace dist::harness;
 using dist::Error;
+using dist::stand_in::Meeting;
 
 namespace {
 
@@ -101,7 +102,8 @@ ncclResult_t add(ncclComm* comm, Call call) {
         return ncclInvalidArgument;
     }
     if (!comm->accepted.empty()) {
-        last_error = "the communicator is still busy with the call before: comm.stream() waits for that";
+        last_error =
+            "the communicator is still busy with the call before: comm.stream() waits for that";
         return ncclInvalidArgument;
     }
     const auto bytes = static_cast<std::size_t>(call.bytes);
@@ -123,55 +125,6 @@ int bytes_of(std::size_t n, ncclDataType_t type) {
         {ncclUint32, 4}, {ncclFloat32, 4}, {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat64, 8},
     };
     return static_cast<int>(n) * sizes.at(type);
-}
-
-/// What ncclUniqueId holds here: where the ranks of a communicator meet.
-struct Meeting {
-    int host;  // rank in the world
-    int number;
-};
-
-/// A communicator of the processes that call with the same meeting, in the order of their ranks.
-MPI_Comm meet(const Meeting& meeting, int size, int rank) {
-    std::vector<int> members(static_cast<std::size_t>(size));
-    int me = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &me);
-    const int tag = meeting.number % 30000;
-    const int mine[2] = {rank, me};
-    MPI_Request sent = MPI_REQUEST_NULL;
-    PMPI_Isend(mine, 2, MPI_INT, meeting.host, tag, MPI_COMM_WORLD, &sent);
-    if (rank == 0) {
-        for (int i = 0; i < size; ++i) {
-            int theirs[2];
-            PMPI_Recv(theirs, 2, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            members[static_cast<std::size_t>(theirs[0])] = theirs[1];
-        }
-        for (const int member : members) {
-            if (member != me) {
-                PMPI_Send(members.data(), size, MPI_INT, member, tag + 30000, MPI_COMM_WORLD);
-            }
-        }
-    } else {
-        PMPI_Recv(
-            members.data(), size, MPI_INT, meeting.host, tag + 30000, MPI_COMM_WORLD,
-            MPI_STATUS_IGNORE
-        );
-    }
-    PMPI_Wait(&sent, MPI_STATUS_IGNORE);
-    MPI_Group world = MPI_GROUP_NULL;
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Comm comm = MPI_COMM_NULL;
-    PMPI_Comm_group(MPI_COMM_WORLD, &world);
-    PMPI_Group_incl(world, size, members.data(), &group);
-    PMPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm);
-    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    PMPI_Group_free(&world);
-    PMPI_Group_free(&group);
-    declare_group(
-        comm, 1'000'000U + static_cast<std::uint64_t>(meeting.host),
-        static_cast<std::uint64_t>(meeting.number)
-    );
-    return comm;
 }
 
 }  // namespace
@@ -196,7 +149,7 @@ ncclResult_t ncclCommInitRankConfig(
 ) {
     Meeting meeting{};
     std::memcpy(&meeting, &id, sizeof meeting);
-    *comm = new ncclComm{meet(meeting, size, rank), rank, size, {}};
+    *comm = new ncclComm{dist::stand_in::meet(meeting, size, rank), rank, size, {}};
     return ncclInProgress;
 }
 
