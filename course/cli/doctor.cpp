@@ -145,7 +145,9 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
         useful("NCCL", cached_value(context, "NCCL_LIBRARY"), needed_by_gpu),
         useful(
             "GPU", gpu(context),
-            "GPU exercises are skipped, and tried on the host's stand-in; all others run"
+            missing.empty()
+                ? "GPU exercises are skipped, and tried on the host's stand-in; all others run"
+                : "GPU exercises are skipped; all others run"
         ),
         useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),

@@ -48,7 +48,8 @@ TEST_CASE("nccl_recv gets what nccl_send sent, in one message, at every length")
             "rank 0 sends " << n << " floats to the last rank of " << comm.size()
                             << ": one message of " << 4 * n << " bytes, and no other"
         );
-        INFO("When comm.wait() returns, what was put into comm.stream() is done, and nothing else.");
+        INFO("When comm.wait() returns, what was put into comm.stream() is done, and nothing else."
+        );
         const bool is_src = comm.rank() == 0;
         const bool is_dst = comm.rank() == comm.size() - 1;
         const auto data = input(n, 0);

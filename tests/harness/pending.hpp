@@ -29,7 +29,7 @@ struct Pending {
     MPI_Comm comm = MPI_COMM_NULL;
     RequestText text;
     int clock = 0;  // of a send: the round it ends in; of a receive: the one it was posted in
-    Message* posted = nullptr;  // its line on the board
+    Message* posted = nullptr;               // its line on the board
     std::shared_ptr<const Frames> asked_at;  // where, if not where it is waited for
 };
 
