@@ -18,9 +18,10 @@ struct Connected {
     MPI_Comm ranks = MPI_COMM_NULL;  // whose they are, until the next test: then others, the same
     std::unique_ptr<NcclCommunicator> nccl;
 };
-std::map<int, Connected> connected;  // by size
-long failed_test = 0;                // the last one that is known here
-bool spoilt = false;                 // of this body: a group was thrown away
+// by size; never destroyed: when the program ends, CUDA is gone before
+std::map<int, Connected>& connected = *new std::map<int, Connected>;  // NOLINT
+long failed_test = 0;  // the last one that is known here
+bool spoilt = false;   // of this body: a group was thrown away
 
 const NcclCommunicator& connect(const Communicator& comm) {
     if (failed_test != board().failed_test) {
