@@ -80,14 +80,14 @@ using Clock = std::chrono::steady_clock;
 bool all_have_ended(
     const harness::Board& board, int ranks, std::optional<Clock::time_point>& since
 ) {
-    constexpr auto patience = std::chrono::seconds(10);
+    constexpr auto kPatience = std::chrono::seconds(10);
     for (int r = 0; r < ranks; ++r) {
         if (board.slot[r].end == harness::End::none) {
             return false;
         }
     }
     since = since.value_or(Clock::now());
-    return Clock::now() - *since > patience;
+    return Clock::now() - *since > kPatience;
 }
 
 Environment job_environment(

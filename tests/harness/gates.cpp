@@ -34,6 +34,7 @@ void gate() {
         leave_if_stopped();
     }
     publish(Phase::computing);
+    my_slot().gate_left = number;
 }
 
 }  // namespace
@@ -64,6 +65,7 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
 
 void reset_gates() {
     gate_number = 0;
+    my_slot().gate_left = my_slot().gate.load();
 }
 
 Traffic record(const Communicator& comm, const std::function<void()>& body) {

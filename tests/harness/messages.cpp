@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "course/runtime/error.hpp"
+#include "tests/harness/buffers.hpp"
 #include "tests/harness/delays.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/known_network.hpp"
@@ -156,6 +157,8 @@ MPI_Request post_send(
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     message->clock = count_send(dst, payload);
     const Header header{message->clock, 0, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
@@ -191,6 +194,8 @@ MPI_Request post_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);
     moved();
@@ -209,6 +214,8 @@ MPI_Request post_matched_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, MPI_COMM_SELF);
     message->text.call = std::string(name) + "(a matched message)";
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     moved();
     return start_receive(std::move(message), matched, 0, 0);
 }
