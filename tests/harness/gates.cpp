@@ -18,24 +18,6 @@ namespace {
 
 long gate_number = 0;  // of this body
 
-// Waits until every rank of the body in progress stands here. A rank in a gate has, for the others,
-// returned from the code under test.
-void gate() {
-    const long number = current_run() * 1000 + ++gate_number;
-    publish(Phase::returned);
-    my_slot().gate = number;
-    const long run = current_run();
-    const auto here = [&](Slot& s) { return s.gate >= number; };
-    const auto here_or_gone = [&](Slot& s) { return here(s) || s.run_left >= run; };
-    wait_until([&] { return everyone(participants(), here_or_gone) || stopped(); });
-    leave_if_stopped();
-    if (!everyone(participants(), here)) {
-        stop_all(Stop::deadlock, "another rank left the test");
-        leave_if_stopped();
-    }
-    publish(Phase::computing);
-}
-
 }  // namespace
 
 bool wait_until(const std::function<bool()>& condition) {
@@ -60,6 +42,22 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
         }
     }
     return true;
+}
+
+void gate() {
+    const long number = current_run() * 1000 + ++gate_number;
+    publish(Phase::returned);
+    my_slot().gate = number;
+    const long run = current_run();
+    const auto here = [&](Slot& s) { return s.gate >= number; };
+    const auto here_or_gone = [&](Slot& s) { return here(s) || s.run_left >= run; };
+    wait_until([&] { return everyone(participants(), here_or_gone) || stopped(); });
+    leave_if_stopped();
+    if (!everyone(participants(), here)) {
+        stop_all(Stop::deadlock, "another rank left the test");
+        leave_if_stopped();
+    }
+    publish(Phase::computing);
 }
 
 void reset_gates() {
