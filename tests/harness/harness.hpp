@@ -74,7 +74,7 @@ struct MessageRecord {
 };
 
 /// All messages that arrived in the last record(), on all ranks of `comm`, in the order of their
-/// rounds, then of their receivers. Every rank of `comm` makes this call; not counted.
+/// last rounds, then of their senders. Every rank of `comm` makes this call; not counted.
 std::vector<MessageRecord> recorded_messages(const Communicator& comm);
 
 /// The two neighbours of this rank on the ring of `comm`; empty when p = 1.

@@ -30,7 +30,7 @@ std::vector<MessageRecord> recorded_messages(const Communicator& comm) {
         comm.handle()
     );
     std::ranges::sort(all, {}, [](const MessageRecord& message) {
-        return std::tuple(message.end, message.dst);  // a rank takes in one message a round
+        return std::tuple(message.end, message.src, message.dst, message.begin);
     });
     return all;
 }

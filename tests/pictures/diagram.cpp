@@ -15,6 +15,10 @@ using harness::MessageRecord;
 constexpr std::array kColours = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#0e7490",
                                  "#854d0e", "#be185d", "#475569", "#b91c1c"};
 
+int y_of(const Layout& layout, int round) {
+    return layout.y[static_cast<std::size_t>(round)];
+}
+
 // Of the label on the tail, and the colour of the arrow.
 const char* colour_of(const Arrow& arrow) {
     return kColours[static_cast<std::size_t>(arrow.label.colour) % kColours.size()];
@@ -50,28 +54,27 @@ std::string opening(const Diagram& diagram, const Layout& layout, const std::str
 }
 
 std::string rounds_and_lanes(const Layout& layout) {
-    const int right = layout.x(layout.lanes - 1) + layout.lane_px / 2;
     std::string lines = "<g stroke=\"#e5e7eb\">\n";
     std::string names = "<g fill=\"#6b7280\">\n";
     for (int round = 0; round <= layout.rounds; ++round) {
-        lines += fmt::format("<path d=\"M16 {}H{}\"/>\n", layout.y(round), right);
+        lines += fmt::format("<path d=\"M16 {}H{}\"/>\n", y_of(layout, round), layout.width() - 16);
         if (round > 0) {
             names += fmt::format(
-                "<text x=\"42\" y=\"{}\">round {}</text>\n", layout.y(round) - kRoundPx / 2 + 4,
-                round
+                "<text x=\"42\" y=\"{}\">round {}</text>\n",
+                (y_of(layout, round - 1) + y_of(layout, round)) / 2 + 4, round
             );
         }
     }
     lines += "</g>\n<g stroke=\"#9ca3af\" stroke-width=\"1.5\">\n";
     names += "</g>\n<g font-size=\"14\" fill=\"#1f2937\">\n";
-    for (int lane = 0; lane < layout.lanes; ++lane) {
-        const bool again = lane >= layout.ranks;
+    for (int lane = layout.first; lane <= layout.last; ++lane) {
+        const bool again = lane - layout.ranks >= layout.first;
         lines += fmt::format(
-            "<path d=\"M{} {}V{}\"{}/>\n", layout.x(lane), layout.y(0) - 16,
-            layout.y(layout.rounds) + 10, again ? " stroke-dasharray=\"6 5\"" : ""
+            "<path d=\"M{} {}V{}\"{}/>\n", layout.x(lane), y_of(layout, 0) - 16,
+            y_of(layout, layout.rounds) + 10, again ? " stroke-dasharray=\"6 5\"" : ""
         );
         names += fmt::format(
-            "<text x=\"{}\" y=\"{}\"{}>rank {}</text>\n", layout.x(lane), layout.y(0) - 24,
+            "<text x=\"{}\" y=\"{}\"{}>rank {}</text>\n", layout.x(lane), y_of(layout, 0) - 24,
             again ? " fill=\"#6b7280\"" : "", lane % layout.ranks
         );
     }
@@ -91,9 +94,9 @@ std::string line_of(const Layout& layout, const Arrow& arrow) {
     constexpr int kHeadPx = 8;
     const bool meets_label = layout.labelled.count({arrow.dst, arrow.end}) > 0;
     const int x = layout.x(arrow.src);
-    const int y = layout.y(arrow.end - 1) + (arrow.waits() ? 0 : kLabelPx / 2);
+    const int y = y_of(layout, arrow.end - 1) + (arrow.waits() ? 0 : kLabelPx / 2);
     const int dx = layout.x(arrow.dst) - x;
-    const int dy = layout.y(arrow.end) - (meets_label ? kLabelPx / 2 + 1 : 4) - y;
+    const int dy = y_of(layout, arrow.end) - (meets_label ? kLabelPx / 2 + 3 : 4) - y;
     const int length = root_of(dx * dx + dy * dy);
     return fmt::format(
         "M{} {}L{} {}", x, y, x + dx - dx * kHeadPx / length, y + dy - dy * kHeadPx / length
@@ -117,7 +120,7 @@ std::string arrows_of(const Layout& layout) {
         if (arrow.waits()) {
             waits += fmt::format(
                 "<path stroke=\"{}\" d=\"M{} {}V{}\"/>\n", colour_of(arrow), layout.x(arrow.src),
-                layout.y(arrow.begin), layout.y(arrow.end - 1)
+                y_of(layout, arrow.begin), y_of(layout, arrow.end - 1)
             );
         }
     }
@@ -147,17 +150,18 @@ std::string labels_of(const Layout& layout) {
         const int width = pictures::width_of(arrow.label.text);
         boxes += fmt::format(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"9\" fill=\"{}\"/>\n",
-            layout.x(arrow.src) - width / 2, layout.y(arrow.begin) - kLabelPx / 2, width, kLabelPx,
-            colour_of(arrow)
+            layout.x(arrow.src) - width / 2, y_of(layout, arrow.begin) - kLabelPx / 2, width,
+            kLabelPx, colour_of(arrow)
         );
         texts += fmt::format(
-            "<text x=\"{}\" y=\"{}\">{}</text>\n", layout.x(arrow.src), layout.y(arrow.begin) + 4,
-            arrow.label.text
+            "<text x=\"{}\" y=\"{}\">{}</text>\n", layout.x(arrow.src),
+            y_of(layout, arrow.begin) + 4, arrow.label.text
         );
         const std::pair end(arrow.dst, arrow.end);
         if (layout.labelled.count(end) == 0 && dotted.insert(end).second) {
             dots += fmt::format(
-                "<circle cx=\"{}\" cy=\"{}\" r=\"3\"/>\n", layout.x(arrow.dst), layout.y(arrow.end)
+                "<circle cx=\"{}\" cy=\"{}\" r=\"3\"/>\n", layout.x(arrow.dst),
+                y_of(layout, arrow.end)
             );
         }
     }
@@ -171,7 +175,7 @@ std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messag
     std::string text = opening(diagram, layout, description(messages)) + rounds_and_lanes(layout) +
                        arrows_of(layout) + labels_of(layout);
     text += "<g fill=\"#4b5563\" text-anchor=\"start\">\n";
-    int y = layout.y(layout.rounds) + 36;
+    int y = y_of(layout, layout.rounds) + 36;
     for (const std::string& caption : layout.captions) {
         text += fmt::format("<text x=\"16\" y=\"{}\">{}</text>\n", y, caption);
         y += kLinePx;

@@ -17,17 +17,19 @@ struct Label {
 };
 using Labels = std::function<Label(const harness::MessageRecord&)>;
 
-/// "8 floats"
+/// "8 floats", "empty"
 Labels floats();
 
-/// "23 bytes"
+/// "23 bytes", "4 KiB", "empty"
 Labels bytes();
 
-/// "chunk 2: 3" for chunk 2 of `parts`, which has 3 of the n floats; "[4, 6)" for another range of
-/// them; and floats() for all n.
+/// "chunk 2: 3" for chunk 2 of `count`, which has 3 of the n floats; floats() for all n.
 ///
 /// part  what a part is called.
-Labels parts(const std::string& part, std::size_t n, int parts);
+Labels parts(const std::string& part, std::size_t n, int count);
+
+/// "[4, 6)" for floats 4 and 5 of n; floats() for all n.
+Labels ranges(std::size_t n);
 
 /// "b0: 2" for block 0 of rank 1, which has 2 floats; rank r's data begin at r * p * m.
 Labels blocks(std::size_t m, int p);
@@ -38,7 +40,9 @@ struct Diagram {
     std::string heading;  // "ring_shift: 4 ranks, 8 floats each"
     int ranks = 0;
     Labels label = floats();
-    bool circle = false;  // cut open: the first ranks stand on the right once more
+    std::string legend = {};  // what the labels mean, if they do not say it
+    bool circle = false;      // cut open: the first ranks stand on the right once more
+    bool in_bytes = false;    // the totals; otherwise in floats
 };
 
 /// The picture. `messages` is ordered as recorded_messages() leaves it, and none goes from a rank

@@ -11,7 +11,7 @@ void draw(const Diagram& diagram, const std::function<void(const Communicator&)>
     on_ranks({diagram.ranks}, [&](const Communicator& comm) {
         const Traffic traffic = record(comm, [&] { body(comm); });
         const std::vector<MessageRecord> messages = recorded_messages(comm);
-        CHECK(!messages.empty());
+        REQUIRE(!messages.empty());
         CHECK(messages.back().end == traffic.rounds);
         const char* folder = std::getenv(kEnvPictures);
         if (comm.rank() == 0 && folder != nullptr) {

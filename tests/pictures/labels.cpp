@@ -12,38 +12,51 @@ std::size_t floats_in(const MessageRecord& message) {
     return static_cast<std::size_t>(message.bytes) / sizeof(float);
 }
 
-Label counted(std::size_t count, const char* unit) {
-    return {count == 0 ? "empty" : fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s"), 0};
+Label all_of(std::size_t count) {
+    return {count == 0 ? "empty" : fmt::format("{} float{}", count, count == 1 ? "" : "s"), 0};
+}
+
+std::string bytes_text(int bytes) {
+    constexpr int kKi = 1024;
+    return bytes == 0                 ? "empty"
+           : bytes % (kKi * kKi) == 0 ? fmt::format("{} MiB", bytes / kKi / kKi)
+           : bytes % kKi == 0         ? fmt::format("{} KiB", bytes / kKi)
+                                      : fmt::format("{} bytes", bytes);
 }
 
 }  // namespace
 
 Labels floats() {
-    return [](const MessageRecord& message) { return counted(floats_in(message), "float"); };
+    return [](const MessageRecord& message) { return all_of(floats_in(message)); };
 }
 
 Labels bytes() {
-    return [](const MessageRecord& message) {
-        return counted(static_cast<std::size_t>(message.bytes), "byte");
-    };
+    return [](const MessageRecord& message) { return Label{bytes_text(message.bytes), 0}; };
 }
 
-Labels parts(const std::string& part, std::size_t n, int parts) {
+Labels parts(const std::string& part, std::size_t n, int count) {
     return [=](const MessageRecord& message) {
         const std::size_t size = floats_in(message);
         if (size == n || size == 0) {
-            return counted(size, "float");
+            return all_of(size);
         }
         const auto begin = static_cast<std::size_t>(message.first);
         int number = 0;
-        while (chunk_bounds(n, parts, number).end <= begin) {
+        while (chunk_bounds(n, count, number).end <= begin) {
             ++number;
         }
-        const bool is_part = chunk_bounds(n, parts, number) == Chunk{begin, begin + size};
-        return Label{
-            is_part ? fmt::format("{} {}: {}", part, number, size)
-                    : fmt::format("[{}, {})", begin, begin + size),
-            1 + number};
+        return Label{fmt::format("{} {}: {}", part, number, size), 1 + number};
+    };
+}
+
+Labels ranges(std::size_t n) {
+    return [=](const MessageRecord& message) {
+        const std::size_t size = floats_in(message);
+        const auto begin = static_cast<std::size_t>(message.first);
+        return size == n || size == 0
+                   ? all_of(size)
+                   : Label{
+                         fmt::format("[{}, {})", begin, begin + size), 1 + static_cast<int>(begin)};
     };
 }
 

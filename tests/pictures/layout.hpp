@@ -1,7 +1,6 @@
 // Where things stand in a diagram. Whole pixels: nothing depends on how a machine rounds.
 #pragma once
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,9 +11,8 @@
 namespace dist::pictures {
 
 inline constexpr int kCharacterPx = 7;  // a wide one of 12 px, so that any font fits
-inline constexpr int kRoundPx = 58;
-inline constexpr int kLabelPx = 18;  // a label's height
-inline constexpr int kLinePx = 20;   // of text, at the bottom
+inline constexpr int kLabelPx = 18;     // a label's height
+inline constexpr int kLinePx = 20;      // of text, at the bottom
 
 inline int width_of(const std::string& text) {
     return kCharacterPx * static_cast<int>(text.size()) + 10;
@@ -35,19 +33,20 @@ struct Layout {
     std::vector<Arrow> arrows;
     std::set<std::pair<int, int>> labelled;  // lane and round of each label
     std::vector<std::string> captions;
-    int ranks = 0;
-    int lanes = 0;
+    std::vector<int> y;  // of the beginning of each round, and of the end of the last
     int rounds = 0;
+    int first = 0;  // lane
+    int last = 0;
+    int ranks = 0;
     int lane_px = 0;
     int left = 0;  // of the first lane
     int most_bytes = 0;
     bool even = true;  // all messages are equally long
 
-    [[nodiscard]] int x(int lane) const { return left + lane * lane_px; }
-    [[nodiscard]] int y(int round) const { return 92 + round * kRoundPx; }
+    [[nodiscard]] int x(int lane) const { return left + (lane - first) * lane_px; }
     [[nodiscard]] int width() const;
     [[nodiscard]] int height() const {
-        return y(rounds) + 26 + kLinePx * static_cast<int>(captions.size());
+        return y.back() + 26 + kLinePx * static_cast<int>(captions.size());
     }
 };
 

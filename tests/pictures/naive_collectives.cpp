@@ -24,12 +24,14 @@ std::vector<float> own_chunk(const Communicator& comm) {
     return numbered(chunk.size(), chunk.begin);
 }
 
-Diagram on_four(const std::string& name, const Labels& labels = floats()) {
-    return {name, name + ": 4 ranks, 10 floats", kRanks, labels};
+Diagram on_four(const std::string& name) {
+    return {name, name + ": 4 ranks, 10 floats", kRanks};
 }
 
-Labels chunks() {
-    return parts("chunk", kFloats, kRanks);
+Diagram in_chunks(const std::string& name) {
+    return {
+        name, name + ": 4 ranks, 10 floats", kRanks, parts("chunk", kFloats, kRanks),
+        "chunk 1: 3 is chunk 1, which has 3 floats"};
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ TEST_CASE("all_reduce") {
 }
 
 TEST_CASE("scatter") {
-    draw(on_four("scatter", chunks()), [](const Communicator& comm) {
+    draw(in_chunks("scatter"), [](const Communicator& comm) {
         const auto in = numbered(kFloats);
         auto out = own_chunk(comm);
         scatter(in, out, 0, comm);
@@ -64,21 +66,21 @@ TEST_CASE("scatter") {
 }
 
 TEST_CASE("gather") {
-    draw(on_four("gather", chunks()), [](const Communicator& comm) {
+    draw(in_chunks("gather"), [](const Communicator& comm) {
         std::vector<float> out(kFloats);
         gather(own_chunk(comm), out, 0, comm);
     });
 }
 
 TEST_CASE("all_gather") {
-    draw(on_four("all_gather", chunks()), [](const Communicator& comm) {
+    draw(in_chunks("all_gather"), [](const Communicator& comm) {
         std::vector<float> out(kFloats);
         all_gather(own_chunk(comm), out, comm);
     });
 }
 
 TEST_CASE("reduce_scatter") {
-    draw(on_four("reduce_scatter", chunks()), [](const Communicator& comm) {
+    draw(in_chunks("reduce_scatter"), [](const Communicator& comm) {
         const auto in = numbered(kFloats);
         auto out = own_chunk(comm);
         reduce_scatter(in, out, ReduceOp::max, comm);
@@ -89,7 +91,7 @@ TEST_CASE("all_to_all") {
     constexpr std::size_t kBlock = 2;
     draw(
         {"all_to_all", "all_to_all: 4 ranks, blocks of 2 floats", kRanks, blocks(kBlock, kRanks),
-         true},
+         "a1: 2 is block 1 of rank 0, which has 2 floats; b0 is block 0 of rank 1", true},
         [](const Communicator& comm) {
             const std::size_t n = kRanks * kBlock;
             std::vector<float> out(n);
@@ -104,7 +106,7 @@ TEST_CASE("barrier") {
 
 TEST_CASE("dissemination_barrier") {
     draw(
-        {"dissemination_barrier", "dissemination_barrier: 5 ranks, no root", 5, floats(), true},
+        {"dissemination_barrier", "dissemination_barrier: 5 ranks, no root", 5, floats(), "", true},
         dissemination_barrier
     );
 }

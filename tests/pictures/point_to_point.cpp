@@ -11,9 +11,10 @@ using namespace dist;
 using namespace dist::pictures;
 
 TEST_CASE("hello_ranks") {
-    draw({"hello_ranks", "hello_ranks: 4 ranks", 4, bytes()}, [](const Communicator& comm) {
-        hello_ranks(comm);
-    });
+    draw(
+        {"hello_ranks", "hello_ranks: 4 ranks", 4, bytes(), "", false, true},
+        [](const Communicator& comm) { hello_ranks(comm); }
+    );
 }
 
 TEST_CASE("send_recv") {
@@ -42,7 +43,7 @@ TEST_CASE("isend_irecv") {
 
 TEST_CASE("ring_shift") {
     draw(
-        {"ring_shift", "ring_shift: 4 ranks, 3 floats each", 4, floats(), true},
+        {"ring_shift", "ring_shift: 4 ranks, 3 floats each", 4, floats(), "", true},
         [](const Communicator& comm) {
             const auto to_next = numbered(3);
             std::vector<float> from_prev(to_next.size());
@@ -53,7 +54,7 @@ TEST_CASE("ring_shift") {
 
 TEST_CASE("ping_pong") {
     draw(
-        {"ping_pong", "ping_pong: 2 ranks, 1 repetition", 2, bytes()},
+        {"ping_pong", "ping_pong: 5 lengths, 1 repetition", 2, bytes(), "", false, true},
         [](const Communicator& comm) {
             const harness::KnownNetwork network(1e-6, 1e9);
             ping_pong(1, comm);

@@ -21,8 +21,10 @@ constexpr std::size_t kFloats = 10;
 constexpr int kSegments = 3;
 
 Diagram ring(const std::string& name, const std::string& part, int count) {
-    const std::string plural = std::to_string(count) + " " + part + "s";
-    return {name, name + ": 4 ranks, 10 floats in " + plural, 4, parts(part, kFloats, count), true};
+    const std::string cut = std::to_string(count) + " " + part + "s";
+    const std::string legend = part + " 1: 3 is " + part + " 1, which has 3 floats";
+    return {name, name + ": 4 ranks, 10 floats in " + cut, 4, parts(part, kFloats, count), legend,
+            true};
 }
 
 }  // namespace
@@ -89,8 +91,8 @@ TEST_CASE("recursive_doubling") {
 TEST_CASE("halving_doubling") {
     constexpr int kRanks = 8;
     draw(
-        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", kRanks,
-         parts("part", kRanks, kRanks)},
+        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", kRanks, ranges(kRanks),
+         "[4, 8) are elements 4 to 7"},
         [](const Communicator& comm) {
             auto data = numbered(kRanks);
             halving_doubling_all_reduce(data, ReduceOp::max, comm);
