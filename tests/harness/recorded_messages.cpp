@@ -23,8 +23,8 @@ std::vector<MessageRecord> recorded_messages(const Communicator& comm) {
     PMPI_Allgather(&my_bytes, 1, MPI_INT, bytes.data(), 1, MPI_INT, comm.handle());
     std::vector<int> begins(bytes.size());
     std::exclusive_scan(bytes.begin(), bytes.end(), begins.begin(), 0);
-    const auto all_bytes = static_cast<std::size_t>(begins.back() + bytes.back());
-    std::vector<MessageRecord> all(all_bytes / sizeof(MessageRecord));
+    const int all_bytes = begins.back() + bytes.back();
+    std::vector<MessageRecord> all(static_cast<std::size_t>(all_bytes) / sizeof(MessageRecord));
     PMPI_Allgatherv(
         mine.data(), my_bytes, MPI_BYTE, all.data(), bytes.data(), begins.data(), MPI_BYTE,
         comm.handle()

@@ -8,6 +8,8 @@ namespace {
 
 using harness::MessageRecord;
 
+constexpr int kKi = 1024;
+
 std::size_t floats_in(const MessageRecord& message) {
     return static_cast<std::size_t>(message.bytes) / sizeof(float);
 }
@@ -17,7 +19,6 @@ Label all_of(std::size_t count) {
 }
 
 std::string bytes_text(int bytes) {
-    constexpr int kKi = 1024;
     return bytes == 0                 ? "empty"
            : bytes % (kKi * kKi) == 0 ? fmt::format("{} MiB", bytes / kKi / kKi)
            : bytes % kKi == 0         ? fmt::format("{} KiB", bytes / kKi)

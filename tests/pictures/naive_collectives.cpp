@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kFloats = 10;
 constexpr int kRanks = 4;
+constexpr std::size_t kBlock = 2;  // of all_to_all
 
 std::vector<float> own_chunk(const Communicator& comm) {
     const Chunk chunk = chunk_bounds(kFloats, comm.size(), comm.rank());
@@ -88,7 +89,6 @@ TEST_CASE("reduce_scatter") {
 }
 
 TEST_CASE("all_to_all") {
-    constexpr std::size_t kBlock = 2;
     draw(
         {"all_to_all", "all_to_all: 4 ranks, blocks of 2 floats", kRanks, blocks(kBlock, kRanks),
          "a1: 2 is block 1 of rank 0, which has 2 floats; b0 is block 0 of rank 1", true},

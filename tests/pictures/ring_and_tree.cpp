@@ -89,12 +89,12 @@ TEST_CASE("recursive_doubling") {
 }
 
 TEST_CASE("halving_doubling") {
-    constexpr int kRanks = 8;
+    constexpr int ranks = 8;
     draw(
-        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", kRanks, ranges(kRanks),
+        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", ranks, ranges(ranks),
          "[4, 8) are elements 4 to 7"},
         [](const Communicator& comm) {
-            auto data = numbered(kRanks);
+            auto data = numbered(ranks);
             halving_doubling_all_reduce(data, ReduceOp::max, comm);
         }
     );
