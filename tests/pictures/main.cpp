@@ -58,7 +58,8 @@ std::string differences(const fs::path& drawn, const fs::path& committed) {
     names.merge(names_in(committed));
     std::string text;
     for (const fs::path& name : names) {
-        if (read_text(drawn / name) != read_text(committed / name)) {
+        const bool both = fs::exists(drawn / name) && fs::exists(committed / name);
+        if (!both || read_text(drawn / name) != read_text(committed / name)) {
             text += (text.empty() ? "" : ", ") + name.string();
         }
     }
