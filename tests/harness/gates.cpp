@@ -45,7 +45,7 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
 }
 
 void gate() {
-    const long number = current_run() * 1000 + ++gate_number;
+    const long number = first_gate_of(current_run()) + gate_number++;
     publish(Phase::returned);
     my_slot().gate = number;
     const long run = current_run();

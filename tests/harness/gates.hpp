@@ -20,6 +20,12 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition);
 /// Errors  Stopped if the test was stopped, or another rank has left it.
 void gate();
 
+/// The number of the first gate of an on_ranks body; the others follow.
+constexpr long first_gate_of(long run) {
+    constexpr long kGatesPerRun = 1000;
+    return run * kGatesPerRun + 1;
+}
+
 /// A new body begins: its gates are numbered from one, alike on every rank.
 void reset_gates();
 
