@@ -21,8 +21,8 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition);
 void gate();
 
 /// The number of the first gate of an on_ranks body; the others follow.
+inline constexpr long kGatesPerRun = 1000;
 constexpr long first_gate_of(long run) {
-    constexpr long kGatesPerRun = 1000;
     return run * kGatesPerRun + 1;
 }
 
