@@ -20,6 +20,19 @@ using namespace dist::cli;
 
 constexpr const char* kFolder = "notebooks_md/pictures/messages";
 
+/// Why a test did not pass, in a sentence.
+std::string reason(const TestResult& test) {
+    for (const RankResult& rank : test.per_rank) {
+        if (test.message.empty() && !rank.failures.empty()) {
+            return fmt::format(
+                "rank {}: {} is {}", rank.rank, rank.failures[0].expression,
+                rank.failures[0].expansion
+            );
+        }
+    }
+    return test.message;
+}
+
 /// Runs every algorithm; its picture is in `folder` then.
 ///
 /// Errors  CommandError with the first one that did not pass.
@@ -37,7 +50,7 @@ void draw_into(const fs::path& folder) {
             throw CommandError(
                 exit_status::kFailed, fmt::format(
                                           "{} on {} ranks: {}. {}", test.name, test.ranks,
-                                          name_of(test.status), test.message
+                                          name_of(test.status), reason(test)
                                       )
             );
         }
