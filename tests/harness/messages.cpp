@@ -128,7 +128,15 @@ void deliver(Pending& message, MPI_Status& status) {
     PMPI_Status_set_elements(&status, MPI_BYTE, payload);
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
-    count_receive(status.MPI_SOURCE, payload, header.clock, message.clock);
+    MessageRecord record;
+    record.src = status.MPI_SOURCE;
+    record.tag = status.MPI_TAG;
+    record.bytes = payload;
+    record.begin = header.clock - 1;
+    std::memcpy(
+        &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
+    );
+    count_receive(record, message.clock);
     note_delivery(header.departure_s, payload);
 }
 
