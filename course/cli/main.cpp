@@ -1,9 +1,12 @@
 // The program behind ./shardlings: reads the command line; one file per command does the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 
 #include "course/cli/command.hpp"
 #include "course/cli/error.hpp"
@@ -64,6 +67,13 @@ void print_times(const Context& context) {
     fmt::print(stderr, "  {} together {:.2f} s\n", line, sum);
 }
 
+/// What was printed has to have arrived: a document that was cut off is no document.
+void flush_output() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        throw std::system_error(errno, std::generic_category(), "standard output");
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,6 +89,7 @@ int main(int argc, char** argv) {
     try {
         add_commands(app, context);
         app.parse(argc, argv);
+        flush_output();
     } catch (const CLI::ParseError& error) {
         if (argc > 1 && refuse_unknown(app, argv[1])) {
             return exit_status::kUsage;
@@ -87,6 +98,9 @@ int main(int argc, char** argv) {
     } catch (const CommandError& error) {
         fmt::print(stderr, "shardlings: {}\n", error.what());
         return error.status();
+    } catch (const std::system_error& error) {  // a full disk, a pipe that nobody reads, ...
+        fmt::print(stderr, "shardlings: {}\n", error.what());
+        return exit_status::kFailed;
     } catch (const std::exception& error) {
         fmt::print(stderr, "shardlings: {} (a fault of the course, not yours)\n", error.what());
         return exit_status::kOurs;

@@ -83,7 +83,7 @@ Counts run_part(Context& context, const Part& part) {
     fmt::print("\n{}\n", paint(part.heading, Colour::bold, use_colours()));
     // seen while it runs, and kept
     std::vector<std::string> command = {
-        "bash", "-c", "set -o pipefail; \"$@\" 2>&1 | tee \"$0\"", log};
+        "bash", "-c", R"(set -o pipefail; "$@" 2>&1 | tee "$0")", log};
     command.insert(command.end(), part.command.begin(), part.command.end());
     RunOptions options;
     options.attached = true;

@@ -32,7 +32,7 @@ std::array<std::array<float, 256>, 3> make_table() {
 
 View random_view(std::uint64_t seed, std::uint64_t epoch, std::uint64_t picture) {
     const std::uint64_t bits = seeded_bits(seeded_bits(seed, epoch), picture);
-    constexpr std::uint64_t places = 2 * kPadding + 1;
+    const std::uint64_t places = 2 * kPadding + 1;
     return {
         .down = static_cast<int>(bits % places) - kPadding,
         .right = static_cast<int>(bits / places % places) - kPadding,
@@ -46,7 +46,7 @@ void write_view(std::span<const std::uint8_t> picture, const View& view, std::sp
         picture.size() == kPictureBytes && out.size() == kPictureBytes,
         "write_view: picture and out must be (3, 32, 32)"
     );
-    constexpr int width = kSide;
+    const int width = kSide;
     auto to = out.begin();
     for (std::size_t colour = 0; colour < 3; ++colour) {
         const auto plane = picture.subspan(colour * kSide * kSide, kSide * kSide);

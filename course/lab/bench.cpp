@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "course/lab/bound.hpp"
+#include "course/lab/exchange.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
 #include "course/lab/mine.hpp"
@@ -112,7 +113,6 @@ Report measure(const Options& options, const Communicator& comm) {
     Workspace workspace(
         report.collective, options.sizes_bytes.back() / sizeof(float), comm, options.seed
     );
-    const LinkCost link = report.bound.link();
     const Effort effort{options.budget_s, options.iterations, report.machine.oversubscribed()};
     for (const std::size_t size_bytes : options.sizes_bytes) {
         const auto show = [&](double fraction) {
@@ -120,6 +120,7 @@ Report measure(const Options& options, const Communicator& comm) {
                 fmt::format("{} of {} bytes", report.collective.name, size_bytes), fraction
             );
         };
+        const LinkCost link = probe_link(size_bytes, options.budget_s / 4, comm);
         for (const Point& point :
              measure_size(report.algorithms, size_bytes, effort, workspace, link, comm, show)) {
             report.points.push_back(point);

@@ -16,9 +16,6 @@ struct LowerBound {
     double alpha_s = 0.0;                                  // an exchange of 4 bytes
     std::map<std::size_t, double> bytes_per_s_of_message;  // by message size: sent by each rank
 
-    /// The line through the exchanges measured: what auto_all_reduce chooses by.
-    [[nodiscard]] LinkCost link() const;
-
     /// The larger of two bounds: ceil(log2 p) exchanges must follow one another before every input
     /// can have reached every rank; and some rank must send bus_factor * S bytes, at best at the
     /// highest rate seen for messages of S/p bytes or more. 0 when p = 1.

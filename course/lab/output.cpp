@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <unistd.h>
 #include <vector>
@@ -18,8 +19,11 @@ namespace {
 
 constexpr double kMicro = 1e6;
 
-std::string temporary(const std::string& path) {
-    return fmt::format("{}.{}.tmp", path, getpid());
+/// The file that is written in the place of `path` until it is whole. A device or a pipe has no
+/// such place: it is written as it is, and never replaced by a file.
+std::string unfinished(const std::string& path) {
+    const bool device = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
+    return device ? path : fmt::format("{}.{}.tmp", path, getpid());
 }
 
 /// A gnuplot string: a quote in it is doubled.
@@ -66,25 +70,44 @@ std::string script(const std::string& svg, const Report& report) {
     );
 }
 
-void rename_to(const std::string& from, const std::string& to) {
-    if (std::rename(from.c_str(), to.c_str()) != 0) {
-        const int reason = errno;
-        std::remove(from.c_str());
-        throw std::runtime_error(fmt::format("cannot write {}: {}", to, std::strerror(reason)));
+[[noreturn]] void cannot_write(const std::string& path, int reason) {
+    throw std::runtime_error(fmt::format("cannot write {}: {}", path, std::strerror(reason)));
+}
+
+/// Gives the finished file its name; if it is not `whole`, nothing of it is left.
+void finish(const std::string& path, bool whole, int reason) {
+    const std::string part = unfinished(path);
+    if (part != path && whole && std::rename(part.c_str(), path.c_str()) != 0) {
+        whole = false;
+        reason = errno;
     }
+    if (!whole) {
+        if (part != path) {
+            std::remove(part.c_str());
+        }
+        cannot_write(path, reason);
+    }
+}
+
+/// Whether the file holds `text`: gnuplot says nothing when the disk is full, and leaves out the end.
+bool holds(const std::string& path, const std::string& text) {
+    std::ifstream file(path);
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    return all.find(text) != std::string::npos;
 }
 
 }  // namespace
 
 void check_writable(const std::string& path) {
-    const std::string probe = temporary(path);
-    std::FILE* file =
-        std::filesystem::is_directory(path) ? nullptr : std::fopen(probe.c_str(), "w");
+    const std::string part = unfinished(path);
+    std::FILE* file = std::filesystem::is_directory(path) ? nullptr : std::fopen(part.c_str(), "w");
     if (file == nullptr) {
         throw UsageError(fmt::format("cannot write {}: give a file in a folder that exists", path));
     }
     std::fclose(file);
-    std::remove(probe.c_str());
+    if (part != path) {
+        std::remove(part.c_str());
+    }
 }
 
 void check_gnuplot() {
@@ -94,29 +117,25 @@ void check_gnuplot() {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-    const std::string part = temporary(path);
-    std::ofstream file(part);
-    file << text;
-    file.close();
-    if (!file) {
-        std::remove(part.c_str());
-        throw std::runtime_error(fmt::format("cannot write {}", path));
+    std::FILE* file = std::fopen(unfinished(path).c_str(), "w");
+    if (file == nullptr) {
+        cannot_write(path, errno);
     }
-    rename_to(part, path);
+    const bool written = std::fputs(text.c_str(), file) >= 0 && std::fflush(file) == 0;
+    const int reason = errno;
+    std::fclose(file);
+    finish(path, written, reason);
 }
 
 void write_svg(const std::string& path, const Report& report) {
-    const std::string part = temporary(path);
+    const std::string part = unfinished(path);
     std::FILE* gnuplot = popen("gnuplot", "w");
     if (gnuplot == nullptr) {
         throw std::runtime_error("cannot start gnuplot");
     }
     fmt::print(gnuplot, "{}", script(part, report));
-    if (pclose(gnuplot) != 0) {
-        std::remove(part.c_str());
-        throw std::runtime_error(fmt::format("gnuplot could not draw {}", path));
-    }
-    rename_to(part, path);
+    const bool drawn = pclose(gnuplot) == 0;
+    finish(path, drawn && (part == path || holds(part, "</svg>")), drawn ? ENOSPC : EIO);
 }
 
 }  // namespace dist::lab

@@ -17,7 +17,7 @@ void check_writable(const std::string& path);
 /// Errors  UsageError, naming the package.
 void check_gnuplot();
 
-/// Writes `text` to a temporary file beside `path`, then renames it.
+/// Writes `text` to a temporary file beside `path`, then renames it. A device or a pipe is written as it is.
 ///
 /// Errors  std::runtime_error.
 void write_file(const std::string& path, const std::string& text);

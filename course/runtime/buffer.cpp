@@ -17,6 +17,9 @@ constexpr std::size_t kCacheLineBytes = 64;
 struct Spare {
     void* memory = nullptr;
     std::size_t bytes = 0;
+    Spare() = default;
+    Spare(const Spare&) = delete;
+    Spare& operator=(const Spare&) = delete;
     ~Spare() { std::free(memory); }
 };
 thread_local Spare spare;

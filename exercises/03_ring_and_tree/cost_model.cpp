@@ -2,8 +2,9 @@
 
 namespace dist {
 
-// TODO: all three need the same two numbers for an algorithm and p: how many messages in a row, and
-// how often K bytes in a row. Begin with a function that gives these, from the table in the header.
+// TODO: all need the same three numbers for an algorithm and p: how many messages are sent in a row,
+// how often K bytes are sent, and how often K bytes are added. Begin with a function that gives
+// these, from the table in the header.
 double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkCost link) {
     throw NotImplemented("predicted_s");
 }

@@ -1,4 +1,4 @@
-// Exercise 03: how long an all-reduce takes, from two numbers about the link.
+// Exercise 03: how long an all-reduce takes, from three numbers about the machine.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,13 @@
 
 namespace dist {
 
-/// A message of K bytes takes alpha_s + K * beta_s_per_byte seconds. Every rank has a link of its
-/// own, and can send and receive at the same time.
+/// A message of K bytes takes alpha_s + K * beta_s_per_byte seconds, and to add up K bytes that
+/// have arrived K * gamma_s_per_byte. Every rank has a link of its own, and can send and receive at
+/// the same time.
 struct LinkCost {
-    double alpha_s = 0.0;          // to start a message, >= 0
-    double beta_s_per_byte = 0.0;  // >= 0; 10 GB/s are 1e-10
+    double alpha_s = 0.0;           // to start a message
+    double beta_s_per_byte = 0.0;   // >= 0; 10 GB/s are 1e-10
+    double gamma_s_per_byte = 0.0;  // >= 0; 0 leaves the additions out
 };
 
 /// The all-reduces of this course: chapter 02's, and three of this chapter.
@@ -25,19 +27,21 @@ struct Measurement {
     double seconds = 0.0;  // > 0
 };
 
-/// The time of an all-reduce in the model, without the time for additions: what happens in a row.
+/// The time of an all-reduce in the model: what happens in a row.
 ///
-/// With alpha and beta (a, b), K bytes, and q, the largest power of two that is at most p:
+/// With alpha, beta and gamma (a, b, c), K bytes, and q, the largest power of two that is at most p:
 ///
-///     naive                                   2(p-1) a     +  2(p-1) K b
-///     ring                                    2(p-1) a     +  2(p-1)/p K b
-///     recursive_doubling   p a power of two   log2(p) a    +  log2(p) K b
-///                          otherwise      (log2(q) + 2) a  +  (log2(q) + 2) K b
-///     halving_doubling     p a power of two   2 log2(p) a  +  2(p-1)/p K b
-///                          otherwise     (2 log2(q) + 2) a +  (2(q-1)/q + 2) K b
+///     naive                    2(p-1) a      +  2(p-1) K b          +  (p-1) K c
+///     ring                     2(p-1) a      +  2(p-1)/p K b        +  (p-1)/p K c
+///     recursive_doubling
+///         p a power of two     log2(p) a     +  log2(p) K b         +  log2(p) K c
+///         otherwise        (log2(q) + 2) a   +  (log2(q) + 2) K b   +  (log2(q) + 1) K c
+///     halving_doubling
+///         p a power of two    2 log2(p) a    +  2(p-1)/p K b        +  (p-1)/p K c
+///         otherwise       (2 log2(q) + 2) a  +  (2(q-1)/q + 2) K b  +  ((q-1)/q + 1) K c
 ///
 /// The two at the end cannot use more than q ranks: the others hand their data to one of these
-/// first, and get the result from it at the end. That is 2a + 2Kb more.
+/// first, which adds it, and get the result from it at the end. That is 2a + 2Kb + Kc more.
 ///
 /// bytes    K, of the whole tensor; K/p is not rounded.
 /// p        how many ranks, >= 1. One rank needs no message: 0 seconds.
@@ -53,7 +57,8 @@ double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkC
 /// errors: the sum of ((alpha + beta * bytes - seconds) / seconds)^2 is as small as it can be. So
 /// an error of 10 % counts the same at 1 KB and at 100 MB.
 ///
-/// points  in any order; sizes may repeat.
+/// points   in any order; sizes may repeat.
+/// returns  alpha and beta; gamma is 0, since no message tells it.
 ///
 /// Cost    no message; a few operations for each point.
 /// Errors  std::invalid_argument if there are fewer than two different sizes, or if a time is not

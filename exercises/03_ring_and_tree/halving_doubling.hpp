@@ -14,9 +14,9 @@ namespace dist {
 /// Ranks r and r ^ d share a part of the data: one of them keeps its low half, the other one its
 /// high half, and each sends the half that it does not keep to the other, who adds. Both go on with
 /// the half that they keep and the next distance, down to single ranks. On the way back the
-/// partners exchange their halves, finished now. It begins with all of data and d = p'/2, where p'
-/// is the largest power of two that is at most p. The ranks beyond p' hand their data to rank
-/// r - p' before, and get the result from there, as in recursive doubling.
+/// partners exchange their halves, finished now. It begins with all of data and d = q/2, where q
+/// is the largest power of two that is at most p. The ranks beyond q hand their data to rank
+/// r - q before, and get the result from there, as in recursive doubling.
 ///
 /// data    in: this rank's contribution, out: the reduction. Length n >= 0, the same on every rank;
 ///         halves may differ by one element, and may be empty.
@@ -24,8 +24,8 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call; any p.
 ///
 /// Cost    2 log2 p messages and at most 2(p-1)ceil(n/p) floats sent by each rank, in 2 log2 p
-///         rounds, if p is a power of two. Otherwise that with p' in the place of p, and one
-///         message of n floats more, at most; one in all from each rank beyond p'; 2 rounds more.
+///         rounds, if p is a power of two. Otherwise that with q in the place of p, and one
+///         message of n floats more, at most; one in all from each rank beyond q; 2 rounds more.
 ///         Memory beside data: n floats, at most.
 /// Errors  dist::Error if a message fails.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication

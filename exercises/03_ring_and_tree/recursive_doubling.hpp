@@ -11,9 +11,9 @@ namespace dist {
 
 /// Reduces `data` element-wise over all ranks; every rank ends with the same result, bit for bit.
 ///
-/// In the step of distance d = 1, 2, 4, ..., p'/2 ranks r and r ^ d (bit d of r is the other one)
-/// exchange all they have and add. p' is the largest power of two that is at most p. Each of the
-/// p - p' ranks beyond it hands its data to rank r - p' before the first step, and gets the result
+/// In the step of distance d = 1, 2, 4, ..., q/2 ranks r and r ^ d (bit d of r is the other one)
+/// exchange all they have and add. q is the largest power of two that is at most p. Each of the
+/// p - q ranks beyond it hands its data to rank r - q before the first step, and gets the result
 /// from there after the last one.
 ///
 /// data    in: this rank's contribution, out: the reduction. Length n >= 0, the same on every rank.
@@ -21,8 +21,8 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call; any p.
 ///
 /// Cost    log2 p messages of n floats sent by each rank, in log2 p rounds, if p is a power of two.
-///         Otherwise log2 p' messages, one more from each rank below p - p', one in all from each
-///         rank beyond p', in log2 p' + 2 rounds. Memory beside data: n floats.
+///         Otherwise log2 q messages, one more from each rank below p - q, one in all from each
+///         rank beyond q, in log2 q + 2 rounds. Memory beside data: n floats.
 /// Errors  dist::Error if a message fails.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH": recursive doubling.

@@ -49,7 +49,7 @@ Link ping_pong(int repetitions, const Communicator& comm) {
     double wxt = 0;
     for (const std::size_t bytes : kPingPongBytes) {
         const double t = message_s(bytes, repetitions, comm);
-        const double x = static_cast<double>(bytes);
+        const auto x = static_cast<double>(bytes);
         const double weight = 1 / (t * t);
         w += weight;
         wx += weight * x;

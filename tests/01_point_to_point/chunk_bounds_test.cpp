@@ -22,6 +22,7 @@ namespace {
 
 std::vector<Chunk> chunks(std::size_t n, int p) {
     std::vector<Chunk> all;
+    all.reserve(static_cast<std::size_t>(p));
     for (int i = 0; i < p; ++i) {
         all.push_back(chunk_bounds(n, p, i));
     }

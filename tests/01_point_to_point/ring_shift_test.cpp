@@ -94,7 +94,7 @@ TEST_CASE("ring_shift lets all ranks send at the same time") {
 
 TEST_CASE("ring_shift takes a different length from every rank") {
     on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto length = [](int rank) { return static_cast<std::size_t>(10 + 3 * rank); };
+        const auto length = [](int rank) { return 10 + 3 * static_cast<std::size_t>(rank); };
         const auto to_next = input(length(comm.rank()), comm.rank());
         auto from_prev = poison(length(prev_of(comm)));
         INFO(

@@ -37,9 +37,12 @@ struct NamedLink {
 };
 // alpha/beta is 100 bytes in the first: short tensors tell all four apart
 const NamedLink kLinks[] = {
-    {"alpha = 1 us, 100 MB/s", {1e-6, 1e-8}}, {"alpha = 1 us, 10 GB/s", {1e-6, 1e-10}},
-    {"alpha = 0, 10 GB/s", {0.0, 1e-10}},     {"alpha = 1 us, bytes for nothing", {1e-6, 0.0}},
+    {"alpha = 1 us, 100 MB/s", {1e-6, 1e-8}},
+    {"alpha = 1 us, 10 GB/s", {1e-6, 1e-10}},
+    {"alpha = 0, 10 GB/s", {0.0, 1e-10}},
+    {"alpha = 1 us, bytes for nothing", {1e-6, 0.0}},
     {"everything for nothing", {0.0, 0.0}},
+    {"alpha = 1 us, 100 MB/s, 20 MB/s added", {1e-6, 1e-8, 5e-8}},
 };
 
 double time_s(Algorithm algorithm, std::size_t bytes, int p, LinkCost link) {
@@ -71,9 +74,11 @@ Comparison chosen(Algorithm got, std::size_t bytes, int p, LinkCost link) {
     } else if (got == fastest(bytes / 4, p, link)) {
         text += ": that is right for " + std::to_string(bytes / 4) +
                 " bytes: a float has four, and the model wants bytes";
-    } else if (got == fastest(bytes, p, {0.0, link.beta_s_per_byte})) {
+    } else if (got == fastest(bytes, p, {link.alpha_s, link.beta_s_per_byte})) {
+        text += ": that is right if additions cost nothing: where is gamma?";
+    } else if (got == fastest(bytes, p, {0.0, link.beta_s_per_byte, link.gamma_s_per_byte})) {
         text += ": that is right if messages start for nothing: where is alpha?";
-    } else if (got == fastest(bytes, p, {link.alpha_s, 0.0})) {
+    } else if (got == fastest(bytes, p, {link.alpha_s, 0.0, link.gamma_s_per_byte})) {
         text += ": that is right if bytes cost nothing: where is beta?";
     } else if (got == fastest(bytes, world, link)) {
         text += ": that is right for all " + std::to_string(world) + " ranks: p is comm.size()";

@@ -28,19 +28,20 @@ struct Count {
     int p;
     double messages[4];
     double bytes[4];
+    double added[4];  // bytes
 };
 constexpr std::size_t kBytes = 5040;  // 2 * 2520: all of 1 to 10, and 16, divide it
 constexpr Count kCounts[] = {
-    {8, {14, 14, 3, 6}, {70560, 8820, 15120, 8820}},
-    {4, {6, 6, 2, 4}, {30240, 7560, 10080, 7560}},
-    {2, {2, 2, 1, 2}, {10080, 5040, 5040, 5040}},
-    {1, {0, 0, 0, 0}, {0, 0, 0, 0}},
-    {3, {4, 4, 3, 4}, {20160, 6720, 15120, 15120}},
-    {5, {8, 8, 4, 6}, {40320, 8064, 20160, 17640}},
-    {6, {10, 10, 4, 6}, {50400, 8400, 20160, 17640}},
-    {7, {12, 12, 4, 6}, {60480, 8640, 20160, 17640}},
-    {9, {16, 16, 5, 8}, {80640, 8960, 25200, 18900}},
-    {16, {30, 30, 4, 8}, {151200, 9450, 20160, 9450}},
+    {8, {14, 14, 3, 6}, {70560, 8820, 15120, 8820}, {35280, 4410, 15120, 4410}},
+    {4, {6, 6, 2, 4}, {30240, 7560, 10080, 7560}, {15120, 3780, 10080, 3780}},
+    {2, {2, 2, 1, 2}, {10080, 5040, 5040, 5040}, {5040, 2520, 5040, 2520}},
+    {1, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}},
+    {3, {4, 4, 3, 4}, {20160, 6720, 15120, 15120}, {10080, 3360, 10080, 7560}},
+    {5, {8, 8, 4, 6}, {40320, 8064, 20160, 17640}, {20160, 4032, 15120, 8820}},
+    {6, {10, 10, 4, 6}, {50400, 8400, 20160, 17640}, {25200, 4200, 15120, 8820}},
+    {7, {12, 12, 4, 6}, {60480, 8640, 20160, 17640}, {30240, 4320, 15120, 8820}},
+    {9, {16, 16, 5, 8}, {80640, 8960, 25200, 18900}, {40320, 4480, 20160, 9450}},
+    {16, {30, 30, 4, 8}, {151200, 9450, 20160, 9450}, {75600, 4725, 20160, 4725}},
 };
 
 struct Guess {
@@ -126,9 +127,30 @@ TEST_CASE("predicted_s counts the bytes in a row: a link with alpha = 0, beta = 
     });
 }
 
-TEST_CASE("predicted_s adds both, for any size: 1 us a message, 10 GB/s") {
+TEST_CASE("predicted_s counts the additions in a row: a machine with gamma = 1 s per byte") {
     on_ranks({1}, [](const Communicator&) {
-        const LinkCost link{1e-6, 1e-10};
+        for (const Count& count : kCounts) {
+            for (int i = 0; i < 4; ++i) {
+                INFO(kNames[i] << ", p = " << count.p << ", " << kBytes << " bytes");
+                const double got = predicted_s(kAll[i], kBytes, count.p, {0.0, 0.0, 1.0});
+                CHECK(near(
+                    got, count.added[i],
+                    {{0.0, "where is gamma?"},
+                     {count.bytes[i],
+                      "that is what travels: on the way back the bytes are copied, not added"},
+                     {count.added[i] - kBytes,
+                      "p is no power of two: what the ranks beyond q hand in is added as well"},
+                     {count.added[i] + kBytes,
+                      "what the ranks beyond q get at the end is the result: nothing to add"}}
+                ));
+            }
+        }
+    });
+}
+
+TEST_CASE("predicted_s adds all three, for any size: 1 us a message, 10 GB/s, 20 GB/s added") {
+    on_ranks({1}, [](const Communicator&) {
+        const LinkCost link{1e-6, 1e-10, 5e-11};
         for (const std::size_t bytes : {1001UL, 0UL, 4UL, 1UL << 20U, 6'000'000'001UL}) {
             for (const Count& count : kCounts) {
                 for (int i = 0; i < 4; ++i) {
@@ -136,13 +158,16 @@ TEST_CASE("predicted_s adds both, for any size: 1 us a message, 10 GB/s") {
                     const double tensors = count.bytes[i] / kBytes;
                     const double start_s = count.messages[i] * 1e-6;
                     const double bytes_s = tensors * static_cast<double>(bytes) * 1e-10;
+                    const double added = count.added[i] / kBytes;
+                    const double added_s = added * static_cast<double>(bytes) * 5e-11;
                     const double got = predicted_s(kAll[i], bytes, count.p, link);
                     REQUIRE(near(
-                        got, start_s + bytes_s,
+                        got, start_s + bytes_s + added_s,
                         {{start_s, "that is alpha's part alone"},
                          {bytes_s, "that is beta's part alone"},
-                         {start_s + count.p * bytes_s, "that is p times beta's part"},
-                         {start_s + 8 * bytes_s, "beta is for a byte, not for a bit"}}
+                         {start_s + bytes_s, "where is gamma's part?"},
+                         {start_s + bytes_s + 4 * added_s, "gamma is for a byte, not for a float"},
+                         {start_s + 8 * bytes_s + added_s, "beta is for a byte, not for a bit"}}
                     ));
                 }
             }
@@ -210,9 +235,24 @@ TEST_CASE("crossover_bytes: from 9012 bytes on the ring is not slower than recur
     });
 }
 
+TEST_CASE("crossover_bytes: the additions count as well") {
+    on_ranks({1}, [](const Communicator&) {
+        const LinkCost link{0x1p-20, 0x1p-30, 0x1p-30};
+        INFO(
+            "p = 8, alpha/beta = 1024 bytes, gamma = beta: the ring starts 11 alpha behind, and "
+            "gains "
+            "1.25 K beta and 2.125 K gamma; 11 * 1024 / 3.375 = 3337.5"
+        );
+        CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "3338 bytes");
+        INFO("p = 2, bytes travel for nothing: the ring adds half as much");
+        const LinkCost slow_cores{0x1p-20, 0.0, 0x1p-30};
+        CHECK(shown(crossover_bytes(recursive_doubling, ring, 2, slow_cores)) == "2048 bytes");
+    });
+}
+
 TEST_CASE("at the crossover the two predictions agree, and one byte before it b is slower") {
     on_ranks({1}, [](const Communicator&) {
-        const LinkCost link{3e-6, 0.7e-10};
+        const LinkCost link{3e-6, 0.7e-10, 0.3e-10};
         for (const AllReduceAlgorithm a : kAll) {
             for (const AllReduceAlgorithm b : kAll) {
                 for (const int p : {3, 2, 4, 5, 8, 9}) {

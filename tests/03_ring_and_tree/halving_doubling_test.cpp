@@ -16,7 +16,7 @@ const Forbid kForbid(
     "This exercise builds an all-reduce from messages: exchange halves with rank r ^ d."
 );
 
-/// Steps of the halving and of the doubling, and the two that bring in the ranks beyond p'.
+/// Steps of the halving and of the doubling, and the two that bring in the ranks beyond q.
 int best_rounds(int p) {
     return 2 * floor_log(p) + (p == floor_power(p) ? 0 : 2);
 }
@@ -26,7 +26,7 @@ void check_contributions(const Communicator& comm) {
     for (const std::size_t n : {16U, 7U}) {
         auto data = digit(n, comm.rank());
         halving_doubling_all_reduce(data, ReduceOp::sum, comm);
-        INFO("n = " << n << ", p = " << p << ", p' = " << floor_power(p));
+        INFO("n = " << n << ", p = " << p << ", q = " << floor_power(p));
         INFO("Each step halves the part of data that a rank works on, and doubles those in it.");
         CHECK(sum_of(arc(p, 0, p), data, p));
     }

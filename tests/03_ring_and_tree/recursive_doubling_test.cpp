@@ -16,7 +16,7 @@ const Forbid kForbid(
     "This exercise builds an all-reduce from messages: exchange data with rank r ^ d."
 );
 
-/// Steps of the doubling, and the two that bring in the ranks beyond p'.
+/// Steps of the doubling, and the two that bring in the ranks beyond q.
 int best_rounds(int p) {
     return floor_log(p) + (p == floor_power(p) ? 0 : 2);
 }
@@ -25,8 +25,8 @@ void check_contributions(const Communicator& comm) {
     const int p = comm.size();
     auto data = digit(3, comm.rank());
     recursive_doubling_all_reduce(data, ReduceOp::sum, comm);
-    INFO("p = " << p << ", p' = " << floor_power(p));
-    INFO("Ranks below p' double; one beyond p' gives its data before, and gets the result after.");
+    INFO("p = " << p << ", q = " << floor_power(p));
+    INFO("Ranks below q double; one beyond q gives its data before, and gets the result after.");
     CHECK(sum_of(arc(p, 0, p), data, p));
 }
 
@@ -87,8 +87,8 @@ TEST_CASE("recursive_doubling sends one message more, at most, if p is no power 
         const long most_messages = floor_log(p) + 1;
         INFO(
             "p = " << p << ": rank " << comm.rank() << " sent " << traffic.messages_sent
-                   << " messages with " << traffic.bytes_sent << " bytes in all; log2 p' = "
-                   << floor_log(p) << " steps, and the result for one of the ranks beyond p'"
+                   << " messages with " << traffic.bytes_sent << " bytes in all; log2 q = "
+                   << floor_log(p) << " steps, and the result for one of the ranks beyond q"
         );
         CHECK(traffic.messages_sent <= most_messages);
         CHECK(traffic.bytes_sent <= 4000 * most_messages);

@@ -85,7 +85,7 @@ inline std::vector<std::size_t> most_lengths(int p) {
     return lengths;
 }
 
-/// p', the largest power of two that is at most p.
+/// q, the largest power of two that is at most p.
 inline int floor_power(int p) {
     return static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));
 }

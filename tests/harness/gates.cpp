@@ -16,25 +16,8 @@
 namespace dist::harness {
 namespace {
 
+constexpr long kGatesPerRun = 1000;
 long gate_number = 0;  // of this body
-
-// Waits until every rank of the body in progress stands here. A rank in a gate has, for the others,
-// returned from the code under test.
-void gate() {
-    const long number = current_run() * 1000 + ++gate_number;
-    publish(Phase::returned);
-    my_slot().gate = number;
-    const long run = current_run();
-    const auto here = [&](Slot& s) { return s.gate >= number; };
-    const auto here_or_gone = [&](Slot& s) { return here(s) || s.run_left >= run; };
-    wait_until([&] { return everyone(participants(), here_or_gone) || stopped(); });
-    leave_if_stopped();
-    if (!everyone(participants(), here)) {
-        stop_all(Stop::deadlock, "another rank left the test");
-        leave_if_stopped();
-    }
-    publish(Phase::computing);
-}
 
 }  // namespace
 
@@ -62,8 +45,26 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
     return true;
 }
 
+void gate() {
+    const long number = current_run() * kGatesPerRun + ++gate_number;
+    publish(Phase::returned);
+    my_slot().gate = number;
+    const long run = current_run();
+    const auto here = [&](Slot& s) { return s.gate >= number; };
+    const auto here_or_gone = [&](Slot& s) { return here(s) || s.run_left >= run; };
+    wait_until([&] { return everyone(participants(), here_or_gone) || stopped(); });
+    leave_if_stopped();
+    if (!everyone(participants(), here)) {
+        stop_all(Stop::deadlock, "another rank left the test");
+        leave_if_stopped();
+    }
+    publish(Phase::computing);
+    my_slot().gate_left = number;
+}
+
 void reset_gates() {
     gate_number = 0;
+    my_slot().gate_left = my_slot().gate.load();
 }
 
 Traffic record(const Communicator& comm, const std::function<void()>& body) {

@@ -14,6 +14,12 @@ bool wait_until(const std::function<bool()>& condition);
 /// Whether `condition` holds for the first `ranks` ranks of the job.
 bool everyone(int ranks, const std::function<bool(Slot&)>& condition);
 
+/// Waits until every rank of the body in progress stands here. A rank in a gate has, for the
+/// others, returned from the code under test.
+///
+/// Errors  Stopped if the test was stopped, or another rank has left it.
+void gate();
+
 /// A new body begins: its gates are numbered from one, alike on every rank.
 void reset_gates();
 

@@ -61,6 +61,22 @@ struct Traffic {
 /// step by MPI_Sendrecv costs one, a root that sends to p-1 ranks p-1, a tree ceil(log2 p).
 Traffic record(const Communicator& comm, const std::function<void()>& body);
 
+/// A message that the code under test sent, with the rounds of Traffic: it leaves when `begin`
+/// rounds are over, and is there when `end` are. end - begin - 1 rounds long nobody takes it.
+struct MessageRecord {
+    int src = 0;  // ranks in `comm`
+    int dst = 0;
+    int tag = 0;
+    int bytes = 0;  // payload only
+    int begin = 0;
+    int end = 0;
+    float first = 0;  // its first float: data[i] = i tells which part of the data it carries
+};
+
+/// All messages that arrived in the last record(), on all ranks of `comm`, in the order of their
+/// last rounds, then of their senders. Every rank of `comm` makes this call; not counted.
+std::vector<MessageRecord> recorded_messages(const Communicator& comm);
+
 /// The two neighbours of this rank on the ring of `comm`; empty when p = 1.
 std::set<int> neighbours(const Communicator& comm);
 

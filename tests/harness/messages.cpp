@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "course/runtime/error.hpp"
+#include "tests/harness/buffers.hpp"
 #include "tests/harness/delays.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/known_network.hpp"
@@ -129,7 +130,15 @@ void deliver(Pending& message, MPI_Status& status) {
     PMPI_Status_set_elements(&status, MPI_BYTE, payload);
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
-    count_receive(status.MPI_SOURCE, payload, header.clock, message.clock);
+    MessageRecord record;
+    record.src = status.MPI_SOURCE;
+    record.tag = status.MPI_TAG;
+    record.bytes = payload;
+    record.begin = header.clock - 1;
+    std::memcpy(
+        &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
+    );
+    count_receive(record, message.clock);
     note_delivery(header.departure_s, payload);
 }
 
@@ -158,6 +167,8 @@ MPI_Request post_send(
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     message->clock = count_send(dst, payload);
     const Header header{message->clock, 0, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
@@ -193,6 +204,8 @@ MPI_Request post_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);
     moved();
@@ -211,6 +224,8 @@ MPI_Request post_matched_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, MPI_COMM_SELF);
     message->text.call = std::string(name) + "(a matched message)";
+    message->buffer = bytes_of(data, count, type, name);
+    refuse_overlap(*message, name);
     moved();
     return start_receive(std::move(message), matched, 0, 0);
 }

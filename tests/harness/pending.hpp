@@ -2,9 +2,11 @@
 // messages.cpp and requests.cpp.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "tests/harness/messages.hpp"
 #include "tests/harness/protocol.hpp"
@@ -21,7 +23,8 @@ struct Header {
 struct Pending {
     std::unique_ptr<char[]> staging;  // header, then payload
     int payload_bytes = 0;
-    void* user = nullptr;  // where a receive delivers
+    void* user = nullptr;               // where a receive delivers
+    std::span<const std::byte> buffer;  // the code under test's; empty where it cannot be watched
     int count = 0;
     MPI_Datatype type = MPI_BYTE;
     bool is_send = false;

@@ -114,6 +114,7 @@ struct Slot {
     std::atomic<long> run_started, run_left,
         run_done;                      // the last on_ranks body that it began, left, judged
     std::atomic<long> gate;            // number of the last gate that this rank reached
+    std::atomic<long> gate_left;       // number of the last gate that it went through
     std::atomic<long> tests_done;      // number of the last test that this rank ended
     std::atomic<long> asleep_epoch;    // its threads outside MPI have slept since this epoch
     std::atomic<std::uint64_t> value;  // what it shares at a gate

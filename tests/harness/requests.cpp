@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/buffers.hpp"
 #include "tests/harness/groups.hpp"
 #include "tests/harness/messages.hpp"
 #include "tests/harness/pending.hpp"
@@ -40,6 +41,7 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
             deliver(*message, local);
         }
         if (message->is_send) {
+            note_change(*message);
             count_arrival(message->clock);
         }
         moved();
@@ -183,7 +185,7 @@ std::string leftovers() {
     for (int polls = 0; polls < 100; ++polls) {
         note_finished_messages();
     }
-    std::string text;
+    std::string text = changed_buffers();
     for (auto& [request, message] : pending().by_request) {
         int flag = 0;
         MPI_Status status;

@@ -89,11 +89,10 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         for (Line& line : my_slot().line) {
             line.phase = Phase::absent;
         }
-        // before it says that it has started: one that was seen to do nothing would count as waiting
-        my_slot().line[0].phase = Phase::computing;
         my_slot().exit_called = 0;
         reset_arrivals();
         reset_traffic();
+        publish(Phase::computing);  // before anyone can wait for this rank
         my_slot().run_started = run;
         if (!wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_started >= run; }); }
             )) {
@@ -101,7 +100,6 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         }
         const Communicator comm = Communicator::borrow(communicator_of(p));
         enter_run(run, p);
-        publish(Phase::computing);
         const Phase end = run_body(body, comm);
         if (end != Phase::waiting) {
             publish(end);

@@ -11,7 +11,8 @@ Traffic counted;
 int round_last = 0;  // the latest that any thread of this rank has seen
 int last_send_end = 0;
 std::set<int> receive_rounds;  // those in which a message came in
-long generation = 0;           // of the clocks: reset_traffic() begins a new one
+std::vector<MessageRecord> received;
+long generation = 0;  // of the clocks: reset_traffic() begins a new one
 
 // The clock of the calling thread. Threads do not wait for each other's messages: a send by one
 // does not come after a receive by another merely because it was posted later.
@@ -37,6 +38,7 @@ void reset_traffic() {
     counted = Traffic{};
     round_last = last_send_end = 0;
     receive_rounds.clear();
+    received.clear();
     ++generation;
 }
 
@@ -65,16 +67,22 @@ int current_round() {
     return round_now();
 }
 
-void count_receive(int src, int payload_bytes, int clock, int posted) {
+void count_receive(MessageRecord message, int posted) {
     const std::scoped_lock guard(lock);
     ++counted.messages_received;
-    counted.bytes_received += payload_bytes;
-    counted.received_from.insert(src);
-    int round = std::max(clock, posted + 1);
-    while (!receive_rounds.insert(round).second) {
-        ++round;
+    counted.bytes_received += message.bytes;
+    counted.received_from.insert(message.src);
+    message.end = std::max(message.begin, posted) + 1;
+    while (!receive_rounds.insert(message.end).second) {
+        ++message.end;
     }
-    advance_round(round);
+    received.push_back(message);
+    advance_round(message.end);
+}
+
+std::vector<MessageRecord> received_messages() {
+    const std::scoped_lock guard(lock);
+    return received;
 }
 
 void count_message(bool is_send, int peer, long payload_bytes) {

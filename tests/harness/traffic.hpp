@@ -26,9 +26,12 @@ void count_arrival(int clock);
 /// The round in which the calling thread is.
 int current_round();
 
-/// A message from `src` is there; `clock` is what it carried, `posted` the round in which the
-/// receive was posted.
-void count_receive(int src, int payload_bytes, int clock, int posted);
+/// A message is there: `message` says all but its end and this rank. `posted` is the round in which
+/// the receive was posted.
+void count_receive(MessageRecord message, int posted);
+
+/// What this rank received since reset_traffic(), in the order in which it was delivered.
+std::vector<MessageRecord> received_messages();
 
 /// A message of a library that tells no rounds: NCCL, on GPUs.
 void count_message(bool is_send, int peer, long payload_bytes);

@@ -15,7 +15,9 @@ double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkC
     double total = 0.0;
     if (algorithm == AllReduceAlgorithm::naive || algorithm == AllReduceAlgorithm::ring) {
         for (int step = 0; step < 2 * (p - 1); ++step) {
-            total += message_s(algorithm == AllReduceAlgorithm::ring ? k / p : k);
+            const double length = algorithm == AllReduceAlgorithm::ring ? k / p : k;
+            total += message_s(length);
+            total += step < p - 1 ? length * link.gamma_s_per_byte : 0.0;
         }
         return total;
     }
@@ -23,10 +25,11 @@ double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkC
     double piece = k;
     for (; 2 * q <= p; q *= 2) {
         piece /= 2;
-        total += algorithm == AllReduceAlgorithm::recursive_doubling ? message_s(k)
-                                                                     : 2 * message_s(piece);
+        const bool whole = algorithm == AllReduceAlgorithm::recursive_doubling;
+        total += whole ? message_s(k) : 2 * message_s(piece);
+        total += (whole ? k : piece) * link.gamma_s_per_byte;
     }
-    return q == p ? total : total + 2 * message_s(k);
+    return q == p ? total : total + 2 * message_s(k) + k * link.gamma_s_per_byte;
 }
 
 LinkCost fit(std::span<const Measurement> points) {
@@ -57,7 +60,7 @@ std::optional<std::size_t> crossover_bytes(
     AllReduceAlgorithm a, AllReduceAlgorithm b, int p, LinkCost link
 ) {
     const double start = predicted_s(b, 0, p, link) - predicted_s(a, 0, p, link);
-    const LinkCost bytes_only{0.0, 1.0};
+    const LinkCost bytes_only{0.0, link.beta_s_per_byte * 1e9, link.gamma_s_per_byte * 1e9};
     const std::size_t many = 1UL << 20U;
     const double a_bytes = predicted_s(a, many, p, bytes_only);
     const double b_bytes = predicted_s(b, many, p, bytes_only);
@@ -71,7 +74,7 @@ std::optional<std::size_t> crossover_bytes(
     if (equal) {
         return std::nullopt;
     }
-    const double each = (a_bytes - b_bytes) / static_cast<double>(many) * link.beta_s_per_byte;
+    const double each = (a_bytes - b_bytes) / static_cast<double>(many) * 1e-9;
     auto bytes = static_cast<std::size_t>(start / each);
     while (predicted_s(b, bytes, p, link) > predicted_s(a, bytes, p, link)) {
         ++bytes;

@@ -47,11 +47,11 @@ void reduce_part(std::span<float> part, int d, ReduceOp op, const Communicator& 
 void halving_doubling_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
     const int p = comm.size();
     const int r = comm.rank();
-    const int halving = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // p'
+    const int halving = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // q
     if (op == ReduceOp::mean) {
         scale(data, 1.0F / static_cast<float>(p));
     }
-    if (r >= halving) {  // rank r - p' works for this one, too
+    if (r >= halving) {  // rank r - q works for this one, too
         send(data, r - halving, comm);
         recv(data, r - halving, comm);
         return;

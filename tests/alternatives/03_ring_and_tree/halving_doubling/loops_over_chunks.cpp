@@ -1,4 +1,4 @@
-// Two loops in the place of the recursion, over p' chunks, by MPI_Sendrecv.
+// Two loops in the place of the recursion, over q chunks, by MPI_Sendrecv.
 #include <vector>
 
 #include <mpi.h>

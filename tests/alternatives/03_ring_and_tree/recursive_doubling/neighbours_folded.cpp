@@ -1,4 +1,4 @@
-// As MPICH does it: of the first 2(p - p') ranks, each even one hands its data to the odd one after
+// As MPICH does it: of the first 2(p - q) ranks, each even one hands its data to the odd one after
 // it, and the others are numbered anew. MPI_Irecv and MPI_Isend, waited for together.
 #include <array>
 #include <vector>

@@ -1,6 +1,6 @@
 // It waits for some time, in the hope that everybody has come by then.
 // state: fail
-// says: all report to rank 0, then rank 0 lets all go
+// says: FAIL  barrier is one message from each rank to rank 0, and one back
 #include <unistd.h>
 
 #include <mpi.h>

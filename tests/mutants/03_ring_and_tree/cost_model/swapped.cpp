@@ -13,7 +13,8 @@ namespace {
 /// What an algorithm does in a row, on p ranks.
 struct InARow {
     double messages;
-    double tensors;  // bytes, as a multiple of the tensor's
+    double tensors;  // bytes that travel, as a multiple of the tensor's
+    double added;    // bytes that are added up, likewise
 };
 
 InARow in_a_row(AllReduceAlgorithm algorithm, int p) {
@@ -23,13 +24,13 @@ InARow in_a_row(AllReduceAlgorithm algorithm, int p) {
     const double fold = q == static_cast<unsigned>(p) ? 0 : 2;
     switch (algorithm) {
         case AllReduceAlgorithm::naive:
-            return {2.0 * (p - 1), 2.0 * (p - 1)};
+            return {2.0 * (p - 1), 2.0 * (p - 1), 1.0 * (p - 1)};
         case AllReduceAlgorithm::ring:
-            return {2.0 * (p - 1), 2.0 * (p - 1) / p};
+            return {2.0 * (p - 1), 2.0 * (p - 1) / p, 1.0 * (p - 1) / p};
         case AllReduceAlgorithm::recursive_doubling:
-            return {steps + fold, steps + fold};
+            return {steps + fold, steps + fold, steps + fold / 2};
         case AllReduceAlgorithm::halving_doubling:
-            return {2 * steps + fold, 2.0 * (q - 1) / q + fold};
+            return {2 * steps + fold, 2.0 * (q - 1) / q + fold, 1.0 * (q - 1) / q + fold / 2};
     }
     throw std::invalid_argument("cost_model: no such algorithm");
 }
@@ -37,8 +38,9 @@ InARow in_a_row(AllReduceAlgorithm algorithm, int p) {
 }  // namespace
 
 double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkCost link) {
-    const auto [messages, tensors] = in_a_row(algorithm, p);
-    return messages * link.alpha_s + tensors * static_cast<double>(bytes) * link.beta_s_per_byte;
+    const auto [messages, tensors, added] = in_a_row(algorithm, p);
+    const double byte_s = tensors * link.beta_s_per_byte + added * link.gamma_s_per_byte;
+    return messages * link.alpha_s + static_cast<double>(bytes) * byte_s;
 }
 
 LinkCost fit(std::span<const Measurement> points) {
@@ -74,7 +76,8 @@ std::optional<std::size_t> crossover_bytes(
     const InARow of_b = in_a_row(a, p);
     // b starts later by `behind`, and gains `gained` with each byte
     const double behind = (of_b.messages - of_a.messages) * link.alpha_s;
-    const double gained = (of_a.tensors - of_b.tensors) * link.beta_s_per_byte;
+    const double gained = (of_a.tensors - of_b.tensors) * link.beta_s_per_byte +
+                          (of_a.added - of_b.added) * link.gamma_s_per_byte;
     if (gained < 0.0 || (gained == 0.0 && behind > 0.0)) {
         return std::nullopt;
     }

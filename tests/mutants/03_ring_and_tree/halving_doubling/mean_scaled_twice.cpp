@@ -48,8 +48,8 @@ void reduce_part(std::span<float> part, int d, ReduceOp op, const Communicator& 
 void halving_doubling_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
     const int p = comm.size();
     const int r = comm.rank();
-    const int halving = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // p'
-    if (r >= halving) {  // rank r - p' works for this one, too
+    const int halving = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // q
+    if (r >= halving) {  // rank r - q works for this one, too
         send(data, r - halving, comm);
         recv(data, r - halving, comm);
         return;

@@ -1,4 +1,4 @@
-// Ranks beyond p' get the result, but nobody takes in their data.
+// Ranks beyond q get the result, but nobody takes in their data.
 // state: fail
 // says: the sum of ranks 0, 1; expected the sum of ranks 0, 1, 2
 #include <bit>
@@ -13,8 +13,8 @@ namespace dist {
 void recursive_doubling_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
     const int p = comm.size();
     const int r = comm.rank();
-    const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // p'
-    if (r >= doubling) {  // rank r - p' works for this one, too
+    const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));  // q
+    if (r >= doubling) {  // rank r - q works for this one, too
         send(data, r - doubling, comm);
         recv(data, r - doubling, comm);
         return;

@@ -1,0 +1,31 @@
+#include "tests/pictures/draw.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+namespace dist::pictures {
+
+void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body) {
+    using namespace harness;
+    on_ranks({diagram.ranks}, [&](const Communicator& comm) {
+        const Traffic traffic = record(comm, [&] { body(comm); });
+        const std::vector<MessageRecord> messages = recorded_messages(comm);
+        REQUIRE(!messages.empty());
+        CHECK(messages.back().end == traffic.rounds);
+        const char* folder = std::getenv(kEnvPictures);
+        if (comm.rank() == 0 && folder != nullptr) {
+            std::ofstream file(std::string(folder) + "/" + diagram.name + ".svg");
+            file << svg(diagram, messages);
+            CHECK(file.flush().good());
+        }
+    });
+}
+
+std::vector<float> numbered(std::size_t n, std::size_t begin) {
+    std::vector<float> data(n);
+    std::iota(data.begin(), data.end(), static_cast<float>(begin));
+    return data;
+}
+
+}  // namespace dist::pictures

@@ -1,0 +1,21 @@
+// How a picture is made: the algorithm runs on real processes, and its messages are drawn.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tests/pictures/diagram.hpp"
+
+namespace dist::pictures {
+
+/// The launcher sets it: the folder into which every picture goes, as NAME.svg.
+inline constexpr const char* kEnvPictures = "SHARDLINGS_PICTURES";
+
+/// Runs `body` on diagram.ranks processes and draws what it sends.
+void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body);
+
+/// begin, begin + 1, ...: data[i] = i on all ranks, so that every message tells where it comes
+/// from, also after a reduction by max.
+std::vector<float> numbered(std::size_t n, std::size_t begin = 0);
+
+}  // namespace dist::pictures

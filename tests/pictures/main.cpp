@@ -1,0 +1,114 @@
+// draw_pictures           draws the lessons' pictures of messages anew
+// draw_pictures --check   only says which of them are not what the reference solutions send now
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <string>
+
+#include "course/cli/error.hpp"
+#include "course/cli/launch.hpp"
+#include "course/cli/select.hpp"
+#include "tests/pictures/draw.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace dist::cli;
+
+constexpr const char* kFolder = "notebooks_md/pictures/messages";
+
+/// Why a test did not pass, in a sentence.
+std::string reason(const TestResult& test) {
+    for (const RankResult& rank : test.per_rank) {
+        if (test.message.empty() && !rank.failures.empty()) {
+            return fmt::format(
+                "rank {}: {} is {}", rank.rank, rank.failures[0].expression,
+                rank.failures[0].expansion
+            );
+        }
+    }
+    return test.message;
+}
+
+/// Runs every algorithm; its picture is in `folder` then.
+///
+/// Errors  CommandError with the first one that did not pass.
+void draw_into(const fs::path& folder) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    setenv(dist::pictures::kEnvPictures, folder.c_str(), 1);
+    Context context;
+    context.root = REPOSITORY;
+    context.preset = fs::path(BUILD_FOLDER).filename();
+    const Program program{"pictures", "tests/pictures/main.cpp", 8};
+    const Result result = launch(context, program, PICTURES_TEST, {}, {});
+    for (const TestResult& test : result.tests) {
+        if (test.status != State::pass) {
+            throw CommandError(
+                exit_status::kFailed, fmt::format(
+                                          "{} on {} ranks: {}. {}", test.name, test.ranks,
+                                          name_of(test.status), reason(test)
+                                      )
+            );
+        }
+    }
+}
+
+std::set<fs::path> names_in(const fs::path& folder) {
+    std::set<fs::path> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        names.insert(entry.path().filename());
+    }
+    return names;
+}
+
+/// The names of the pictures that are not the same in both folders.
+std::string differences(const fs::path& drawn, const fs::path& committed) {
+    std::set<fs::path> names = names_in(drawn);
+    names.merge(names_in(committed));
+    std::string text;
+    for (const fs::path& name : names) {
+        const bool both = fs::exists(drawn / name) && fs::exists(committed / name);
+        if (!both || read_text(drawn / name) != read_text(committed / name)) {
+            text += (text.empty() ? "" : ", ") + name.string();
+        }
+    }
+    return text;
+}
+
+int compare_or_copy(bool check) {
+    const fs::path drawn = fs::path(BUILD_FOLDER) / "pictures";
+    const fs::path committed = fs::path(REPOSITORY) / kFolder;
+    draw_into(drawn);
+    fs::create_directories(committed);
+    const std::string names = differences(drawn, committed);
+    if (names.empty()) {
+        fmt::print("{}: every picture shows what the reference sends\n", kFolder);
+        return 0;
+    }
+    if (check) {
+        fmt::print(
+            stderr, "{}: {}: not what the reference sends now; to redraw: scripts/draw_pictures\n",
+            kFolder, names
+        );
+        return 1;
+    }
+    fs::remove_all(committed);
+    fs::copy(drawn, committed);
+    fmt::print("{}: drawn anew: {}\n", kFolder, names);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return compare_or_copy(argc > 1 && std::string(argv[1]) == "--check");
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "draw_pictures: {}\n", error.what());
+        return 1;
+    }
+}
