@@ -76,7 +76,7 @@ TEST_CASE("halving_doubling exchanges parts with rank r ^ d, once on each of its
                     << "; r ^ d is " << list(partners)
         );
         CHECK(traffic.partners() == partners);
-        CHECK(traffic.messages_sent <= 2 * floor_log(p));
+        CHECK(traffic.messages_sent <= 2L * floor_log(p));
     });
 }
 

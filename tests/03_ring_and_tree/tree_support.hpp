@@ -92,12 +92,12 @@ inline int floor_power(int p) {
 
 /// log2 p, rounded down.
 inline int floor_log(int p) {
-    return std::bit_width(static_cast<unsigned>(p)) - 1;
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(p))) - 1;
 }
 
 /// log2 p, rounded up.
 inline int ceil_log(int p) {
-    return std::bit_width(static_cast<unsigned>(p - 1));
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(p - 1)));
 }
 
 }  // namespace dist::harness
