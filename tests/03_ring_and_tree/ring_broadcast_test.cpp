@@ -40,6 +40,7 @@ Comparison is_roots_data(
     const std::size_t n = data.size();
     const auto expected = roots_data(n, call);
     std::vector<Suspicion> known;
+    known.reserve(static_cast<std::size_t>(comm.size()));
     for (int r = 0; r < comm.size(); ++r) {
         known.push_back(
             {leftover(n, r),

@@ -72,6 +72,7 @@ void guard_outside(std::span<float> part, Chunk slice, int access) {
             (reinterpret_cast<std::uintptr_t>(first) + kPageBytes - 1) / kPageBytes * kPageBytes;
         const auto end = reinterpret_cast<std::uintptr_t>(last) / kPageBytes * kPageBytes;
         if (begin < end) {
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): a page is found by its number
             mprotect(reinterpret_cast<void*>(begin), end - begin, access);
         }
     };

@@ -29,7 +29,7 @@ std::vector<float> elements(const at::Tensor& tensor) {
 }
 
 at::Tensor filled(at::IntArrayRef shape, const std::vector<float>& values) {
-    const at::Tensor tensor = at::empty(shape, at::kFloat);
+    at::Tensor tensor = at::empty(shape, at::kFloat);
     std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
     return tensor;
 }
@@ -176,7 +176,7 @@ TEST_CASE("average_gradients is one all-reduce, however many parameters there ar
             "One ring all-reduce of all gradients in one row sends "
             << 2 * (p - 1) << " messages; one for each parameter waits for all its latencies again."
         );
-        CHECK(traffic.messages_sent <= 2 * (p - 1));
+        CHECK(traffic.messages_sent <= 2L * (p - 1));
         CHECK(traffic.bytes_sent <= 2L * (p - 1) * ((n + p - 1) / p) * 4);
     });
 }

@@ -24,7 +24,7 @@ std::vector<float> elements(const at::Tensor& tensor) {
 
 /// A tensor of this shape with input(n, rank, salt) in it.
 at::Tensor filled(at::IntArrayRef shape, int rank, std::uint64_t salt) {
-    const at::Tensor tensor = at::empty(shape, at::kFloat);
+    at::Tensor tensor = at::empty(shape, at::kFloat);
     const auto values = input(static_cast<std::size_t>(tensor.numel()), rank, salt);
     std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
     return tensor;

@@ -117,7 +117,7 @@ TEST_CASE("without the last line of every rank it is no pass") {
 TEST_CASE("a line that was cut short counts as not written") {
     HandMade run(1);
     run.plan({"a"});
-    run.write(0, "{\"test\": \"a\", \"state\": \"pass\"}");
+    run.write(0, R"({"test": "a", "state": "pass"})");
     run.board().slot[0].end = harness::End::signalled;
     run.board().slot[0].end_code = 9;
     CHECK(overall(judge(run.job()).tests) == State::crash);

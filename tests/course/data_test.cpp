@@ -109,8 +109,8 @@ TEST_CASE(
     int mirrored = 0;
     for (std::uint64_t picture = 0; picture < 9000; ++picture) {
         const View view = random_view(1, 2, picture);
-        ++down.at(static_cast<std::size_t>(view.down + 4));
-        ++right.at(static_cast<std::size_t>(view.right + 4));
+        ++down.at(static_cast<std::size_t>(view.down) + 4);
+        ++right.at(static_cast<std::size_t>(view.right) + 4);
         mirrored += view.mirrored ? 1 : 0;
     }
     for (std::size_t place = 0; place < 9; ++place) {  // 1000 each, give or take five deviations
