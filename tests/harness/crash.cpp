@@ -30,8 +30,9 @@ void leave_frames(const void* context) {
     Frames& frames = my_slot().end_frames;
     capture_frames(frames);
     // The place of the fault itself comes first; the stack below it starts with this handler.
-    const std::uint64_t place =
-        in_executable(reinterpret_cast<const void*>(program_counter(context)));
+    const std::uint64_t counter = program_counter(context);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a register is a number
+    const std::uint64_t place = in_executable(reinterpret_cast<const void*>(counter));
     if (place != 0 && frames.count < kMaxFrames) {
         for (int i = frames.count; i > 0; --i) {
             frames.address[i] = frames.address[i - 1].load();
