@@ -13,8 +13,8 @@ namespace dist::harness {
 namespace {
 
 constexpr int kPolls = 40;
-constexpr double kQuiet_s = 0.05;
-constexpr double kAsleep_s =
+constexpr double kQuietS = 0.05;
+constexpr double kAsleepS =
     0.5;  // how long a rank's other threads must have slept to count as waiting
 
 // True if some thread of this rank is outside MPI, and if so whether all such threads sleep.
@@ -130,12 +130,12 @@ void Wait::poll() {
     line_.polls.fetch_add(1);
     note_finished_messages();
     const double quiet_s = now_s() - quiet_since_s_;
-    if (!framed_ && line_.polls > kPolls / 2 && quiet_s > kQuiet_s / 2) {
+    if (!framed_ && line_.polls > kPolls / 2 && quiet_s > kQuietS / 2) {
         capture_frames(line_.frames);
         framed_ = true;
     }
-    if (line_.polls > kPolls && quiet_s > kQuiet_s) {
-        if (quiet_s > kAsleep_s && my_slot().asleep_epoch != epoch && other_threads_asleep()) {
+    if (line_.polls > kPolls && quiet_s > kQuietS) {
+        if (quiet_s > kAsleepS && my_slot().asleep_epoch != epoch && other_threads_asleep()) {
             my_slot().asleep_epoch = epoch;
         }
         if (all_wait_in_vain()) {
