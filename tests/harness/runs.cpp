@@ -41,7 +41,7 @@ MPI_Comm communicator_of(int p) {
         PMPI_Group_free(&world);
         PMPI_Group_free(&members);
         declare_group(
-            comm, static_cast<std::uint64_t>(1000 + p), static_cast<std::uint64_t>(comm_version)
+            comm, 1000 + static_cast<std::uint64_t>(p), static_cast<std::uint64_t>(comm_version)
         );
         found = communicators.emplace(p, comm).first;
     }

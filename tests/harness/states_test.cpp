@@ -8,7 +8,7 @@ using namespace dist;
 using namespace dist::harness;
 
 namespace {
-const Forbid no_allreduce{{"MPI_Allreduce"}, "This program may not call it."};
+const Forbid kNoAllreduce{{"MPI_Allreduce"}, "This program may not call it."};
 }
 
 TEST_CASE("before: a test that passes") {
