@@ -89,12 +89,12 @@ TEST_CASE("recursive_doubling") {
 }
 
 TEST_CASE("halving_doubling") {
-    constexpr int ranks = 8;
+    constexpr int kRanks = 8;
     draw(
-        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", ranks, ranges(ranks),
+        {"halving_doubling", "halving_doubling: 8 ranks, 8 floats", kRanks, ranges(kRanks),
          "[4, 8) are elements 4 to 7"},
         [](const Communicator& comm) {
-            auto data = numbered(ranks);
+            auto data = numbered(kRanks);
             halving_doubling_all_reduce(data, ReduceOp::max, comm);
         }
     );
