@@ -1,7 +1,9 @@
 #include "course/lab/measure.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <sys/resource.h>
 
 #include <mpi.h>
@@ -52,18 +54,21 @@ struct Series {
     }
 };
 
-/// Calls every algorithm once. Seconds of the slowest rank; disturbed if any rank was.
+/// Calls every algorithm once, in the order given. Seconds of the slowest rank; disturbed if any rank
+/// was.
 std::vector<Sample> play_round(
     std::vector<Series>& series,
+    const std::vector<std::size_t>& order,
     std::span<float> data,
     SharedBuffer* shared,
     const Workspace& workspace,
     const LinkCost& link,
     const Communicator& comm
 ) {
-    std::vector<double> seconds;
-    std::vector<int> disturbed;
-    for (Series& one : series) {
+    std::vector<double> seconds(series.size());
+    std::vector<int> disturbed(series.size());
+    for (const std::size_t a : order) {
+        Series& one = series[a];
         Call call{data, ReduceOp::sum, 0, comm, nullptr, link};
         if (one.algorithm.in_shared_memory) {
             call.data = shared->of(comm.rank());
@@ -72,8 +77,8 @@ std::vector<Sample> play_round(
         workspace.rewrite(call.data);
         const Sample sample = time_call(comm, [&] { one.algorithm.run(call); });
         one.wrong += workspace.wrong(call.data);
-        seconds.push_back(sample.seconds);
-        disturbed.push_back(sample.disturbed ? 1 : 0);
+        seconds[a] = sample.seconds;
+        disturbed[a] = sample.disturbed ? 1 : 0;
     }
     const int count = static_cast<int>(series.size());
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, comm.handle())
@@ -155,13 +160,20 @@ std::vector<Point> measure_size(
         window.emplace(data.size(), comm);
     }
     SharedBuffer* const shared = window ? &*window : nullptr;
+    // Drawn anew for each round, alike on every rank: what an algorithm finds in the caches is what the
+    // one before it left there.
+    std::vector<std::size_t> order(series.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937 shuffling;
     for (int i = 0; i < kWarmUps; ++i) {
-        play_round(series, data, shared, workspace, link, comm);
+        play_round(series, order, data, shared, workspace, link, comm);
     }
     const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
     const Stopwatch watch;
     for (double done = 0.0; done < 1.0;) {
-        const std::vector<Sample> round = play_round(series, data, shared, workspace, link, comm);
+        std::ranges::shuffle(order, shuffling);
+        const std::vector<Sample> round =
+            play_round(series, order, data, shared, workspace, link, comm);
         for (std::size_t a = 0; a < series.size(); ++a) {
             series[a].add(round[a], effort.keep_disturbed);
         }

@@ -1,4 +1,5 @@
-// How the bench takes its times: every algorithm in turn, in one set of processes.
+// How the bench takes its times: every algorithm in turn, in an order drawn anew for each round, in one
+// set of processes.
 #pragma once
 
 #include <cstdint>

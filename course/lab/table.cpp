@@ -31,7 +31,8 @@ std::string header(const Report& report) {
         report.seed
     );
     text +=
-        "# method: algorithms in turn, in one set of processes; input rewritten and ranks aligned "
+        "# method: algorithms in turn, in a new order each round; input rewritten and ranks "
+        "aligned "
         "before each call;\n"
         "#   time = maximum over ranks, median (min, p95) over clean iterations: none in which a "
         "rank lost its core;\n"
