@@ -137,6 +137,12 @@ std::string explain_circle(const TestResult& test) {
     if (ranks.empty()) {
         return "";
     }
+    if (ranks.size() == 1 && receives(*ranks[0])) {
+        return fmt::format(
+            "rank {0} waits for itself: it receives from rank {0}. Which rank did you mean?",
+            ranks[0]->rank
+        );
+    }
     if (ranks.size() == 1) {
         return fmt::format(
             "rank {} waits for itself, and so cannot do its other half", ranks[0]->rank

@@ -8,6 +8,11 @@
 
 namespace dist::cli {
 
+/// Whether this word of the manifest's `needs` stands for a GPU.
+inline bool needs_gpu(std::string_view needs) {
+    return needs == "nccl" || needs == "cuda";
+}
+
 /// One exercise. All paths are relative to the repository.
 struct Exercise {
     std::string name;
@@ -21,7 +26,7 @@ struct Exercise {
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
-    [[nodiscard]] bool for_gpu() const { return needs == "nccl" || needs == "cuda"; }
+    [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::filesystem::path source() const;  // what the student edits
     [[nodiscard]] std::filesystem::path header() const;
     [[nodiscard]] std::filesystem::path solution() const;
@@ -48,7 +53,7 @@ struct Program {
     std::string needs = "mpi";
     bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
 
-    [[nodiscard]] bool for_gpu() const { return needs == "nccl" || needs == "cuda"; }
+    [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::string target() const {
         return name + (on_stand_in ? "_host_test" : "_test");
     }

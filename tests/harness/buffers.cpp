@@ -22,17 +22,24 @@ bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
 
 }  // namespace
 
-std::span<const std::byte> bytes_of(const void* data, int n, MPI_Datatype type, const char* name) {
+bool is_contiguous(MPI_Datatype type) {
     int size = 0;
-    MPI_Aint begin = 0;
+    MPI_Aint lower = 0;
     MPI_Aint extent = 0;
     PMPI_Type_size(type, &size);
-    PMPI_Type_get_extent(type, &begin, &extent);
-    const bool gaps = begin != 0 || extent != size;
-    const bool twice = std::string_view(name) == "MPI_Sendrecv_replace";
-    const auto length =
-        gaps || twice ? 0 : static_cast<std::size_t>(n) * static_cast<std::size_t>(size);
-    return {static_cast<const std::byte*>(data), length};
+    PMPI_Type_get_extent(type, &lower, &extent);
+    return lower == 0 && extent == size;
+}
+
+std::span<const std::byte> watched(const void* data, int n, MPI_Datatype type, const char* name) {
+    if (!is_contiguous(type) || std::string_view(name) == "MPI_Sendrecv_replace") {
+        return {};
+    }
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    return {
+        static_cast<const std::byte*>(data),
+        static_cast<std::size_t>(n) * static_cast<std::size_t>(size)};
 }
 
 void refuse_overlap(const Pending& posted, const char* name) {

@@ -9,9 +9,12 @@
 
 namespace dist::harness {
 
-/// The bytes of a buffer without gaps; none for a strided type, which may lie between others, and
+/// Whether elements of this type lie side by side, without gaps.
+bool is_contiguous(MPI_Datatype type);
+
+/// The bytes of a buffer, to be watched; none for a strided type, which may lie between others, and
 /// none for MPI_Sendrecv_replace, which may use one buffer twice.
-std::span<const std::byte> bytes_of(const void* data, int n, MPI_Datatype type, const char* name);
+std::span<const std::byte> watched(const void* data, int n, MPI_Datatype type, const char* name);
 
 /// Ends the test as `forbidden` if the new message's buffer overlaps that of another under way, and one
 /// of the two is received into. To be used under the lock of pending().

@@ -35,15 +35,6 @@ int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
     return bytes;
 }
 
-bool is_contiguous(MPI_Datatype type) {
-    int size = 0;
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    PMPI_Type_size(type, &size);
-    PMPI_Type_get_extent(type, &lower, &extent);
-    return lower == 0 && extent == size;
-}
-
 MPI_Request start_receive(
     std::shared_ptr<Pending> message, MPI_Message* matched, int src, int tag
 ) {
@@ -167,7 +158,7 @@ MPI_Request post_send(
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
-    message->buffer = bytes_of(data, count, type, name);
+    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     message->clock = count_send(dst, payload);
     const Header header{message->clock, 0, departure_s()};
@@ -204,7 +195,7 @@ MPI_Request post_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
-    message->buffer = bytes_of(data, count, type, name);
+    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);
@@ -224,7 +215,7 @@ MPI_Request post_matched_receive(
     message->type = type;
     message->payload_bytes = bytes_of(count, type, MPI_COMM_SELF);
     message->text.call = std::string(name) + "(a matched message)";
-    message->buffer = bytes_of(data, count, type, name);
+    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     moved();
     return start_receive(std::move(message), matched, 0, 0);

@@ -1,12 +1,10 @@
-// The profiling layer, third part: collectives, communicators, and calls that no exercise needs.
+// The profiling layer, third part: collectives.
 //
 // A collective passes the gate of groups.hpp and is then MPI's own: its internal messages are
 // neither counted nor delayed. Count and type need not agree between ranks in MPI; bytes are part
 // of the signature only where they must.
 
-#include <cstdio>
 #include <string>
-#include <unistd.h>
 
 #include <mpi.h>
 
@@ -63,14 +61,6 @@ std::uint64_t start(const char* name, MPI_Comm comm, int root, long n_bytes) {
     return arrive(comm, signature(name, root, n_bytes), false);
 }
 
-// A communicator was made from `parent` at its collective number `count`.
-int made(MPI_Comm parent, std::uint64_t count, MPI_Comm* comm, int code) {
-    if (guarded() && code == MPI_SUCCESS) {
-        declare_group(*comm, group_of(parent).id, count);
-    }
-    return code;
-}
-
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): parameter lists and calls, not expressions
@@ -89,13 +79,6 @@ int made(MPI_Comm parent, std::uint64_t count, MPI_Comm* comm, int code) {
             adopt_request(*request, signature("MPI_" #name, root, n_bytes), comm, count); \
         }                                                                                 \
         return code;                                                                      \
-    }
-#define REFUSED(name, parameters, arguments, sentence) \
-    int MPI_##name parameters {                        \
-        if (guarded()) {                               \
-            refuse("MPI_" #name, sentence);            \
-        }                                              \
-        return PMPI_##name arguments;                  \
     }
 
 extern "C" {
@@ -302,99 +285,6 @@ NON_BLOCKING(
     bytes(rn, rt),
     (s, sn, st, r, rn, rt, c, request)
 )
-
-int MPI_Comm_split(MPI_Comm c, int color, int key, MPI_Comm* out) {
-    const std::uint64_t count = guarded() ? arrive(c, "MPI_Comm_split") : 0;
-    return made(c, count, out, PMPI_Comm_split(c, color, key, out));
-}
-int MPI_Comm_dup(MPI_Comm c, MPI_Comm* out) {
-    const std::uint64_t count = guarded() ? arrive(c, "MPI_Comm_dup") : 0;
-    return made(c, count, out, PMPI_Comm_dup(c, out));
-}
-int MPI_Comm_create(MPI_Comm c, MPI_Group group, MPI_Comm* out) {
-    const std::uint64_t count = guarded() ? arrive(c, "MPI_Comm_create") : 0;
-    return made(c, count, out, PMPI_Comm_create(c, group, out));
-}
-int MPI_Comm_split_type(MPI_Comm c, int type, int key, MPI_Info info, MPI_Comm* out) {
-    const std::uint64_t count = guarded() ? arrive(c, "MPI_Comm_split_type") : 0;
-    return made(c, count, out, PMPI_Comm_split_type(c, type, key, info, out));
-}
-int MPI_Comm_free(MPI_Comm* c) {
-    if (!guarded()) {
-        return PMPI_Comm_free(c);
-    }
-    // MPI frees collectively, and a rank that unwinds after a stop would wait for ever: it only
-    // lets go.
-    forget_group(*c);
-    *c = MPI_COMM_NULL;
-    return MPI_SUCCESS;
-}
-
-int MPI_Win_allocate_shared(
-    MPI_Aint size, int unit, MPI_Info info, MPI_Comm c, void* base, MPI_Win* win
-) {
-    if (guarded()) {
-        arrive(c, "MPI_Win_allocate_shared");
-    }
-    return PMPI_Win_allocate_shared(size, unit, info, c, base, win);
-}
-
-int MPI_Win_free(MPI_Win* win) {
-    if (!guarded()) {
-        return PMPI_Win_free(win);
-    }
-    *win = MPI_WIN_NULL;  // as above: collective, and a rank that unwinds would wait
-    return MPI_SUCCESS;
-}
-
-REFUSED(Finalize, (void), (), "The test ends MPI; your function must not.")
-REFUSED(Init, (int* argc, char*** argv), (argc, argv), "The test has started MPI already.")
-REFUSED(
-    Init_thread,
-    (int* argc, char*** argv, int required, int* provided),
-    (argc, argv, required, provided),
-    "The test has started MPI already."
-)
-REFUSED(
-    Bsend,
-    (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c),
-    (b, n, t, dst, tag, c),
-    "Buffered sends hide deadlocks; use MPI_Send or MPI_Isend."
-)
-REFUSED(
-    Ibsend,
-    (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r),
-    (b, n, t, dst, tag, c, r),
-    "Buffered sends hide deadlocks; use MPI_Send or MPI_Isend."
-)
-REFUSED(
-    Send_init,
-    (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r),
-    (b, n, t, dst, tag, c, r),
-    "The course's tests do not follow persistent requests; use MPI_Isend."
-)
-REFUSED(
-    Ssend_init,
-    (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r),
-    (b, n, t, dst, tag, c, r),
-    "The course's tests do not follow persistent requests; use MPI_Isend."
-)
-REFUSED(
-    Recv_init,
-    (void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_Request* r),
-    (b, n, t, src, tag, c, r),
-    "The course's tests do not follow persistent requests; use MPI_Irecv."
-)
-
-int MPI_Abort(MPI_Comm c, int code) {
-    if (!guarded()) {
-        return PMPI_Abort(c, code);
-    }
-    my_slot().end_code = code;
-    capture_frames(my_slot().end_frames);
-    my_slot().end = End::aborted;
-    _exit(1);
-}
 
 }  // extern "C"
 // NOLINTEND(bugprone-macro-parentheses)

@@ -115,6 +115,8 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         const std::string left = leftovers();
         if (!left.empty() && test.outcome == Outcome::pass) {
             worsen(Outcome::fail, left);
+        } else if (!left.empty() && !test.failures.empty()) {
+            test.failures.front().info.push_back(left);  // often the cause
         }
         leave_run();
         if (test.outcome != Outcome::pass || !test.failures.empty()) {
