@@ -161,7 +161,7 @@ MPI_Request post_send(
     message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     message->clock = count_send(dst, payload);
-    const Header header{message->clock, 0, departure_s()};
+    const Header header{message->clock, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);
     MPI_Request request = MPI_REQUEST_NULL;

@@ -51,6 +51,10 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status);
 /// Errors  Stopped if the test was stopped meanwhile.
 int wait_request(MPI_Request* request, MPI_Status* status);
 
+/// The last message of this body that was longer than its receive: "rank 0 sent 8 bytes, the receive has
+/// room for 4"; empty if there was none.
+std::string truncation();
+
 /// The request was asked for elsewhere, earlier than its message is under way: that is the place to show.
 void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at);
 

@@ -1,5 +1,7 @@
 // The profiling layer, second part: waiting for requests, and looking at them.
 
+#include <cstdio>
+
 #include <mpi.h>
 
 #include "tests/harness/messages.hpp"
@@ -57,6 +59,19 @@ int wait_any(int n, MPI_Request requests[], MPI_Status* status, int* code, const
 }  // namespace
 
 extern "C" {
+
+// Not a request, but of one: MPI itself says no more than "message truncated".
+int MPI_Error_string(int code, char* text, int* length) {
+    const int result = PMPI_Error_string(code, text, length);
+    const std::string more = code == MPI_ERR_TRUNCATE && guarded() ? truncation() : "";
+    if (!more.empty()) {
+        *length += std::snprintf(
+            text + *length, static_cast<std::size_t>(MPI_MAX_ERROR_STRING - *length), ": %s",
+            more.c_str()
+        );
+    }
+    return result;
+}
 
 int MPI_Wait(MPI_Request* r, MPI_Status* s) {
     return guarded() && *r != MPI_REQUEST_NULL ? wait_request(r, s) : PMPI_Wait(r, s);

@@ -16,7 +16,7 @@ namespace dist::harness {
 /// What travels in front of every payload: see Note [Rounds], and KnownNetwork.
 struct Header {
     int clock;
-    int unused;
+    int payload_bytes;
     double departure_s;
 };
 

@@ -1,5 +1,6 @@
 // What becomes of messages that were posted: looked at, waited for, given away, left behind.
 
+#include <cstring>
 #include <sched.h>
 
 #include "course/runtime/clock.hpp"
@@ -21,6 +22,16 @@ std::shared_ptr<Pending> find(MPI_Request request) {
     return found == pending().by_request.end() ? nullptr : found->second;
 }
 
+std::string truncated;  // of the last message that was; under the lock
+
+void note_truncation(const Pending& message, const MPI_Status& status) {
+    Header header{};
+    std::memcpy(&header, message.staging.get(), sizeof header);
+    truncated = "rank " + std::to_string(status.MPI_SOURCE) + " sent " +
+                std::to_string(header.payload_bytes) + " bytes, the receive has room for " +
+                std::to_string(message.payload_bytes);
+}
+
 }  // namespace
 
 int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
@@ -39,6 +50,8 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
         take_off_board(*message);
         if (message->collective == 0 && !message->is_send && code == MPI_SUCCESS) {
             deliver(*message, local);
+        } else if (code == MPI_ERR_TRUNCATE && message->collective == 0) {
+            note_truncation(*message, local);
         }
         if (message->is_send) {
             note_change(*message);
@@ -50,6 +63,11 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
         *status = local;
     }
     return code;
+}
+
+std::string truncation() {
+    const std::scoped_lock guard(pending().lock);
+    return truncated;
 }
 
 int wait_request(MPI_Request* request, MPI_Status* status) {
@@ -211,6 +229,7 @@ std::string leftovers() {
         abandoned.push_back(message);
     }
     pending().by_request.clear();
+    truncated.clear();
     return text;
 }
 

@@ -80,6 +80,13 @@ void judge_stop(int p) {
     }
 }
 
+// Says with a failed check what is often the cause.
+void explain(const std::string& what, const std::string& cause) {
+    if (!cause.empty() && !test.failures.empty()) {
+        test.failures.front().info.push_back(what + cause);
+    }
+}
+
 void run_on(int p, const std::function<void(const Communicator&)>& body) {
     const long run = test_number * kBodiesPerTest + ++body_number;
     const int me = world_rank();
@@ -112,12 +119,13 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             test.phase = "returned";
         }
         judge_stop(p);
+        const std::string truncated = truncation();
         const std::string left = leftovers();
         if (!left.empty() && test.outcome == Outcome::pass) {
             worsen(Outcome::fail, left);
-        } else if (!left.empty() && !test.failures.empty()) {
-            test.failures.front().info.push_back(left);  // often the cause
         }
+        explain("", left);
+        explain("a message was truncated: ", truncated);
         leave_run();
         if (test.outcome != Outcome::pass || !test.failures.empty()) {
             board().failed_test = test_number;

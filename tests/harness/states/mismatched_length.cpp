@@ -2,7 +2,7 @@
 // state: fail
 // says: rank 1
 // says: MPI_Recv
-// says: truncat
+// says: message truncated: rank 0 sent 8 bytes, the receive has room for 4
 // says: pass  before: a test that passes
 // says: pass  after: a test that passes all the same
 
