@@ -14,6 +14,16 @@ fs::path file_of(const fs::path& root) {
 
 }  // namespace
 
+void note(Progress& progress, const std::string& name, State status) {
+    progress.done.erase(name);
+    progress.skipped.erase(name);
+    if (status == State::pass) {
+        progress.done.insert(name);
+    } else if (status == State::skipped) {
+        progress.skipped.insert(name);
+    }
+}
+
 Progress read_progress(const fs::path& root) {
     Progress progress;
     std::ifstream file(file_of(root));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "course/cli/manifest.hpp"
+#include "course/cli/result.hpp"
 
 namespace dist::cli {
 
@@ -18,6 +19,9 @@ struct Progress {
     std::set<std::string> solutions_seen;
     std::string current;  // last run; empty: the first that is not done
 };
+
+/// Notes what a whole run of the student's file has shown: done, skipped, or neither.
+void note(Progress& progress, const std::string& name, State status);
 
 /// An absent or damaged file is an empty progress.
 Progress read_progress(const std::filesystem::path& root);

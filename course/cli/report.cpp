@@ -113,10 +113,10 @@ std::string report_skipped(const Result& result, const Exercise* exercise, bool 
         paint(word_of(State::skipped), colour_of(State::skipped), colours), result.exercise,
         result.message
     );
-    for (const Result& tried : result.stand_in) {
-        return out + "\n" + report(tried, exercise, colours);
-    }
-    return out + "\n" + next_steps(result, nullptr);
+    const bool tried = !result.stand_in.empty();
+    return out + "\n" +
+           (tried ? report(result.stand_in.front(), exercise, colours) : next_steps(result, nullptr)
+           );
 }
 
 bool nothing_ran(const Result& result) {

@@ -36,16 +36,7 @@ std::string course_commit(const Context& context) {
 void remember(const Context& context, const std::string& name, State status) {
     Progress progress = read_progress(context.root);
     progress.current = name;
-    if (status == State::pass) {
-        progress.done.insert(name);
-    } else {
-        progress.done.erase(name);
-    }
-    if (status == State::skipped) {
-        progress.skipped.insert(name);
-    } else {
-        progress.skipped.erase(name);
-    }
+    note(progress, name, status);
     write_progress(context.root, progress);
 }
 

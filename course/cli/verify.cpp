@@ -19,16 +19,10 @@ int verify(Context& context) {
     for (const Exercise& exercise : manifest.exercises) {
         const State status = run_test(context, program_of(exercise)).status;
         Progress progress = read_progress(context.root);
-        const bool lost = status != State::pass && progress.done.erase(exercise.name) > 0;
-        if (status == State::pass) {
-            progress.done.insert(exercise.name);
-            ++done;
-        }
-        progress.skipped.erase(exercise.name);
-        if (status == State::skipped) {
-            progress.skipped.insert(exercise.name);
-            ++skipped;
-        }
+        const bool lost = status != State::pass && progress.done.contains(exercise.name);
+        done += status == State::pass ? 1 : 0;
+        skipped += status == State::skipped ? 1 : 0;
+        note(progress, exercise.name, status);
         write_progress(context.root, progress);
         const Colour colour = status == State::pass ? Colour::green
                               : lost                ? Colour::red

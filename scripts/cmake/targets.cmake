@@ -18,6 +18,10 @@ add_library(dist_base INTERFACE)
 add_library(dist::base ALIAS dist_base)
 target_include_directories(dist_base INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_features(dist_base INTERFACE cxx_std_20)
+# __FILE__, which reports show, starts there too
+set(relative_files -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+target_compile_options(dist_base INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${relative_files}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative_files}>")
 if(SHARDLINGS_SANITIZE)
   string(REPLACE "," ",-fsanitize=" for_nvcc "-fsanitize=${SHARDLINGS_SANITIZE}")
   target_compile_options(dist_base INTERFACE

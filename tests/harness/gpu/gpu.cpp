@@ -12,6 +12,9 @@
 namespace dist::harness {
 namespace {
 
+constexpr const char* kWhyCrash =
+    "it crashed. Does host code read or write memory of the GPU? Only kernels and copies can";
+
 /// NCCL's communicators are dear: connecting a few ranks on one GPU takes seconds. They are kept, until a
 /// test fails: nobody knows what it has left in them.
 struct Connected {
@@ -81,10 +84,7 @@ void on_gpus(
     }
     need_gpu();
     on_ranks(sizes, [&](const Communicator& comm) {
-        const CrashMeans hint(
-            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies "
-            "can"
-        );
+        const CrashMeans hint(kWhyCrash);
         close_groups();  // of a test that was stopped
         spoilt = false;
         const NcclCommunicator& nccl = connect(comm);
@@ -102,10 +102,7 @@ void on_gpu(const std::function<void(const Stream&)>& body) {
     }
     need_gpu();
     on_ranks({1}, [&](const Communicator&) {
-        const CrashMeans hint(
-            "it crashed. Does host code read or write memory of the GPU? Only kernels and copies "
-            "can"
-        );
+        const CrashMeans hint(kWhyCrash);
         choose_gpu();
         const Stream stream;
         body(stream);

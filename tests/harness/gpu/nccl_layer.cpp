@@ -17,6 +17,16 @@ namespace {
 
 int groups = 0;  // of the one thread that runs tests
 
+void count(bool is_send, int peer, std::size_t n, ncclDataType_t type) {
+    if (guarded() && !on_stand_in()) {
+        count_message(is_send, peer, bytes_of(n, type));
+    }
+}
+
+}  // namespace
+
+namespace dist::harness {
+
 long bytes_of(std::size_t count, ncclDataType_t type) {
     switch (type) {
         case ncclInt8:
@@ -33,16 +43,6 @@ long bytes_of(std::size_t count, ncclDataType_t type) {
             return 4 * static_cast<long>(count);
     }
 }
-
-void count(bool is_send, int peer, std::size_t n, ncclDataType_t type) {
-    if (guarded() && !on_stand_in()) {
-        count_message(is_send, peer, bytes_of(n, type));
-    }
-}
-
-}  // namespace
-
-namespace dist::harness {
 
 int open_groups() {
     return groups;

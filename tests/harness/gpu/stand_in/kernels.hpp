@@ -31,8 +31,7 @@ template <class Kernel, class... Arguments>
 void run_kernel(dim3 grid, dim3 block, Kernel kernel, Arguments... arguments) {
     const harness::CrashMeans hint(
         "a kernel touched memory outside of its spans. Does each thread compare its element's "
-        "number "
-        "with n?"
+        "number with n?"
     );
     gridDim = grid;
     blockDim = block;

@@ -19,6 +19,7 @@
 #include <nccl.h>
 
 #include "course/runtime/error.hpp"
+#include "tests/harness/gpu/nccl_layer.hpp"
 #include "tests/harness/gpu/stand_in/meeting.hpp"
 #include "tests/harness/gpu/stand_in/stream.hpp"
 #include "tests/harness/messages.hpp"
@@ -51,7 +52,7 @@ struct ncclComm {
 
 namespace {
 
-int open_groups = 0;
+int depth = 0;  // of the groups that are open
 const char* last_error = "";
 std::map<ncclComm*, Calls> in_group;  // of the open ones, by communicator
 
@@ -116,15 +117,7 @@ ncclResult_t add(ncclComm* comm, Call call) {
     call.asked_at = std::make_shared<Frames>();
     capture_frames(*call.asked_at);
     in_group[comm].push_back(std::move(call));
-    return open_groups > 0 ? ncclSuccess : accept_calls();
-}
-
-int bytes_of(std::size_t n, ncclDataType_t type) {
-    static const std::map<ncclDataType_t, int> sizes = {
-        {ncclInt8, 1},   {ncclUint8, 1},   {ncclFloat16, 2}, {ncclBfloat16, 2}, {ncclInt32, 4},
-        {ncclUint32, 4}, {ncclFloat32, 4}, {ncclInt64, 8},   {ncclUint64, 8},   {ncclFloat64, 8},
-    };
-    return static_cast<int>(n) * sizes.at(type);
+    return depth > 0 ? ncclSuccess : accept_calls();
 }
 
 }  // namespace
@@ -211,22 +204,22 @@ const char* ncclGetLastError(ncclComm_t /*comm*/) {
 // What nccl_layer.cpp passes on.
 
 ncclResult_t pncclGroupStart() {
-    ++open_groups;
+    ++depth;
     return ncclSuccess;
 }
 ncclResult_t pncclGroupEnd() {
-    if (open_groups == 0) {
+    if (depth == 0) {
         return ncclInvalidUsage;
     }
-    return --open_groups > 0 ? ncclSuccess : accept_calls();
+    return --depth > 0 ? ncclSuccess : accept_calls();
 }
 ncclResult_t pncclSend(
     const void* b, size_t n, ncclDataType_t t, int dst, ncclComm_t c, cudaStream_t s
 ) {
-    return add(c, {true, const_cast<void*>(b), bytes_of(n, t), dst, s, nullptr});
+    return add(c, {true, const_cast<void*>(b), static_cast<int>(bytes_of(n, t)), dst, s, nullptr});
 }
 ncclResult_t pncclRecv(void* b, size_t n, ncclDataType_t t, int src, ncclComm_t c, cudaStream_t s) {
-    return add(c, {false, b, bytes_of(n, t), src, s, nullptr});
+    return add(c, {false, b, static_cast<int>(bytes_of(n, t)), src, s, nullptr});
 }
 
 }  // extern "C"
