@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -27,18 +28,31 @@ constexpr const char* kOptions =
     "                             of broadcast: naive, ring, tree, mpi\n"
     "  --json | --csv FILE | --svg FILE\n";
 
-// By name or, when none is named, because there is something to measure.
-bool asks_for_mine(const Context& context, const std::vector<std::string>& words) {
-    bool named = false;
+constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
+
+/// Whether `mine` is among the algorithms; nothing if none is named.
+std::optional<bool> names_mine(const std::vector<std::string>& words) {
+    std::optional<bool> named;
     for (std::size_t i = 0; i < words.size(); ++i) {
-        const bool here =
-            words[i].starts_with("--algorithms=") || (i > 0 && words[i - 1] == "--algorithms");
-        if (here && words[i].find("mine") != std::string::npos) {
-            return true;
+        if (words[i].starts_with("--algorithms=") || (i > 0 && words[i - 1] == "--algorithms")) {
+            named = named.value_or(false) || words[i].find("mine") != std::string::npos;
         }
-        named = named || here;
     }
-    return !named && read_progress(context.root).done.contains("ring_all_reduce");
+    return named;
+}
+
+/// The exercises that `mine` is to be made of, when it is named or, where no algorithm is, there is
+/// something to measure.
+std::optional<std::vector<std::string>> mine_to_measure(
+    Context& context, const std::vector<std::string>& words
+) {
+    const std::optional<bool> named = names_mine(words);
+    if (!named.value_or(read_progress(context.root).done.contains(kMeasured))) {
+        return std::nullopt;
+    }
+    const std::vector<std::string> finished = finished_exercises(context, false);
+    const bool passes = std::ranges::find(finished, kMeasured) != finished.end();
+    return named || passes ? std::optional(finished) : std::nullopt;
 }
 
 bool asks_for_plot(const std::vector<std::string>& words) {
@@ -52,8 +66,8 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
     if (asks_for_plot(passed_on)) {
         install(context, "plot");
     }
-    if (asks_for_mine(context, passed_on)) {
-        configure_mine(context, finished_exercises(context, false));
+    if (const auto exercises = mine_to_measure(context, passed_on)) {
+        configure_mine(context, *exercises);
         const auto library = context.build_folder() / "course" / "lab" / "libmine.so";
         build_with_notice(context, "mine", library, "Building your stack");
         passed_on.emplace_back("--mine");

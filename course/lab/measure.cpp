@@ -17,7 +17,7 @@ namespace dist::lab {
 namespace {
 
 constexpr int kWarmUps = 2;
-constexpr long kMinClean = 5;         // worth some overtime
+constexpr std::size_t kMinClean = 5;  // worth some overtime
 constexpr double kMaxOvertime = 3.0;  // of the budget
 
 long involuntary_switches() {
@@ -40,8 +40,8 @@ struct Series {
         }
     }
 
-    [[nodiscard]] Point summary(std::size_t size_bytes) const {
-        const std::vector<double>& times = clean_s.empty() ? all_s : clean_s;
+    [[nodiscard]] Point summary(std::size_t size_bytes, bool only_clean) const {
+        const std::vector<double>& times = only_clean ? clean_s : all_s;
         return {
             .algorithm = std::string(algorithm.name),
             .size_bytes = size_bytes,
@@ -92,12 +92,16 @@ std::vector<Sample> play_round(
     return round;
 }
 
+/// Whether every algorithm has some clean iterations. All are judged alike: by these, or by all.
+bool enough_clean(const std::vector<Series>& series) {
+    return std::all_of(series.begin(), series.end(), [](const Series& one) {
+        return one.clean_s.size() >= kMinClean;
+    });
+}
+
 /// Done when the budget is spent; later when an algorithm has too few clean iterations by then.
 double fraction_done(const std::vector<Series>& series, double spent) {
-    const bool few = std::any_of(series.begin(), series.end(), [](const Series& one) {
-        return one.clean_s.size() < kMinClean;
-    });
-    return few ? spent / kMaxOvertime : spent;
+    return enough_clean(series) ? spent : spent / kMaxOvertime;
 }
 
 }  // namespace
@@ -183,10 +187,11 @@ std::vector<Point> measure_size(
                    : fraction_done(series, slowest(watch.elapsed_s(), comm) / budget_s);
         progress(std::min(done, 1.0));
     }
+    const bool only_clean = enough_clean(series);
     std::vector<Point> points;
     for (Series& one : series) {
         MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &one.wrong, 1, MPI_LONG, MPI_SUM, comm.handle()));
-        points.push_back(one.summary(size_bytes));
+        points.push_back(one.summary(size_bytes, only_clean));
     }
     return points;
 }

@@ -27,7 +27,7 @@ struct Point {
     double min_s = 0.0;
     double median_s = 0.0;
     double p95_s = 0.0;
-    long clean = 0;  // iterations that count
+    long clean = 0;  // iterations in which no rank was disturbed
     long run = 0;    // all
     long wrong = 0;  // elements that differ from the expected result, over all iterations and ranks
 };
@@ -71,7 +71,8 @@ double slowest(double seconds, const Communicator& comm);
 
 /// Measures all algorithms at one size, round-robin: each round calls every one once, on input just
 /// rewritten. Time of a call: the maximum over ranks. An iteration in which any rank
-/// was disturbed is dropped; when none is left, all are kept, and clean is 0.
+/// was disturbed is dropped; where an algorithm has fewer than 5 others, all count, of every
+/// algorithm.
 ///
 /// link      what the algorithms that choose by a model are told of this machine.
 /// progress  told the fraction done, on every rank.

@@ -12,7 +12,7 @@ namespace {
 /// The student's implementation, or nullptr and the reason.
 Run find_mine(std::string_view collective, const std::string& library, std::string& reason) {
     if (library.empty()) {
-        reason = "the library with your code was not given (--mine FILE)";
+        reason = "./shardlings gives your code (--mine FILE) once its exercise passes";
         return nullptr;
     }
     // RTLD_LOCAL: nothing of the library takes the place of a function of this program. It stays

@@ -51,8 +51,12 @@ std::optional<AlphaBeta> fit_alpha_beta(
         return std::nullopt;
     }
     const double seconds_per_byte = covariance / variance_s;
+    const double alpha_s = (wt - seconds_per_byte * ws) / w;
+    if (alpha_s < 0.0) {
+        return std::nullopt;
+    }
     return AlphaBeta{
-        .alpha_s = (wt - seconds_per_byte * ws) / w,
+        .alpha_s = alpha_s,
         .beta_bytes_per_s = 1.0 / seconds_per_byte,
         .r2 = covariance * covariance / (variance_s * variance_t)};
 }

@@ -26,7 +26,8 @@ struct AlphaBeta {
 };
 
 /// The line of least relative squares: one percent weighs the same at 4 KiB and at 85 MB.
-/// Empty if there are less than two sizes, or if time does not grow with size.
+/// Empty if there are less than two sizes, if time does not grow with size, or if it grows faster: a
+/// call that costs less than nothing before its first byte explains no times.
 ///
 /// sizes_bytes, times_s  of equal length; times are positive.
 ///

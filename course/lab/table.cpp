@@ -34,8 +34,10 @@ std::string header(const Report& report) {
         "# method: algorithms in turn, in a new order each round; input rewritten and ranks "
         "aligned "
         "before each call;\n"
-        "#   time = maximum over ranks, median (min, p95) over clean iterations: none in which a "
-        "rank lost its core;\n"
+        "#   time = maximum over ranks, median (min, p95) over clean iterations: no rank lost its "
+        "core "
+        "(over all, where\n"
+        "#   an algorithm has fewer than 5 clean ones);\n"
         "#   every result is checked; vs naive, vs mpi: their time over this one, above 1 is "
         "faster; GB/s = 10^9 bytes/s\n";
     if (report.bound.p > 1) {
@@ -68,7 +70,9 @@ std::string footer(const Report& report) {
             );
         } else {
             text += fmt::format(
-                "#   {:<8} no line: it takes two sizes, and time that grows\n", algorithm
+                "#   {:<8} no line: it takes two sizes, and time that grows, but no faster than "
+                "size\n",
+                algorithm
             );
         }
     }
