@@ -201,7 +201,9 @@ Built build_as(const Context& context, const Recipe& recipe, const fs::path& as)
 Built build_test(Context& context, const Program& program, const fs::path& as) {
     if (!as.empty()) {
         if (!fs::is_regular_file(as)) {
-            throw UsageError(fmt::format("there is no file {}", as.string()));
+            throw UsageError(
+                fmt::format("{} {}", as.string(), fs::exists(as) ? "is not a file" : "is not there")
+            );
         }
         Built built = build_as(context, prepare(context, program), as);
         context.spend("build", built.compile_s);

@@ -59,6 +59,14 @@ std::pair<State, std::string> explain_end(
                 State::time_limit,
                 fmt::format("rank {} computes without end and calls no MPI: an endless loop?", rank)
             );
+        case End::asleep:
+            return limit(
+                State::time_limit, fmt::format(
+                                       "rank {} sleeps, or was stopped, and not in an MPI call: "
+                                       "what does it wait for?",
+                                       rank
+                                   )
+            );
         case End::memory_limit:
             return limit(
                 State::memory_limit, fmt::format("rank {} took more and more memory", rank)
@@ -87,8 +95,9 @@ RankResult rank_from_board(int rank, const Job& job) {
         result.message = message;
         result.exit_code = slot.end_code;
         result.state = end == End::signalled ? "signal" : end == End::aborted ? "abort" : "exit";
-        if (end == End::time_limit) {
-            result.state = result.phase = "computing";
+        if (end == End::time_limit || end == End::asleep) {
+            result.state = "computing";
+            result.phase = end == End::asleep ? "asleep" : "computing";
         }
         if (end == End::signalled) {
             result.signal = fmt::format("SIG{}", sigabbrev_np(slot.end_code));

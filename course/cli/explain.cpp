@@ -139,7 +139,8 @@ std::string explain_circle(const TestResult& test) {
     }
     if (ranks.size() == 1 && receives(*ranks[0])) {
         return fmt::format(
-            "rank {0} waits for itself: it receives from rank {0}. Which rank did you mean?",
+            "rank {0} waits for itself: it receives from rank {0}, to which nobody has sent. Which "
+            "rank did you mean?",
             ranks[0]->rank
         );
     }
@@ -158,6 +159,11 @@ std::string explain_circle(const TestResult& test) {
             return condition(*r);
         });
     };
+    if (all([](const RankResult& r) { return r.call.starts_with("MPI_Sendrecv(to"); })) {
+        return text +
+               ": every rank receives from another one than it is sent to by (a source of -1 is "
+               "anyone, -2 nobody)";
+    }
     if (all([](const RankResult& r) { return sends(r) && !receives(r); })) {
         return text + ": every rank sends first, and no send returns before somebody receives";
     }
@@ -212,7 +218,12 @@ std::string explain_signal(int rank, int signal, std::uint64_t address, const st
         if (signal == SIGABRT &&
             (line.find("free") != std::string::npos || line.find("malloc") != std::string::npos ||
              line.find("stack smashing") != std::string::npos)) {
-            return fmt::format("rank {} died of {}: {}", rank, name, line);
+            return fmt::format(
+                "rank {} died of {}: {}; memory was freed twice, or written outside of a buffer: "
+                "./shardlings "
+                "--preset debug run shows where",
+                rank, name, line
+            );
         }
     }
     if (signal == SIGSEGV && address < 4096) {
@@ -236,13 +247,15 @@ std::string ranks_text(const std::vector<int>& ranks) {
 std::string rank_line(const RankResult& rank) {
     std::string text = fmt::format("rank {}  ", rank.rank);
     if (rank.phase == "waiting") {
-        text += "waits in " + rank.call;
+        text += rank.call.empty() ? "waits" : "waits in " + rank.call;
     } else if (rank.phase == "returned") {
         text += "has returned";
     } else if (rank.phase == "threw") {
         text += "left by an exception";
     } else if (rank.phase == "died") {
         text += "died";
+    } else if (rank.phase == "asleep") {
+        text += "sleeps";
     } else {
         text += "computes";
     }

@@ -6,12 +6,12 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <optional>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
 #include "course/cli/ended.hpp"
 #include "course/cli/error.hpp"
+#include "course/cli/leftovers.hpp"
 #include "course/cli/mpirun.hpp"
 
 namespace dist::cli {
@@ -43,34 +43,6 @@ class RunFolder {
   private:
     fs::path path_;
     bool keep_;
-};
-
-/// Ends what is left of a job. mpirun does so itself; this is for what it lost sight of.
-class Leftovers {
-  public:
-    Leftovers(const harness::Board& board, const fs::path& executable)
-        : board_(board), executable_(fs::weakly_canonical(executable)) {}
-    ~Leftovers() {
-        for (const harness::Slot& slot : board_.slot) {
-            for (const int pid : {slot.watcher.load(), slot.pid.load()}) {
-                std::error_code gone;
-                const fs::path program = fs::read_symlink(fmt::format("/proc/{}/exe", pid), gone);
-                const bool lives = pid > 0 && !gone && program == executable_;
-                if (lives) {
-                    kill(pid, SIGKILL);
-                }
-                if (pid > 0) {
-                    waitpid(pid, nullptr, lives ? 0 : WNOHANG);  // an orphan of mpirun is our child
-                }
-            }
-        }
-    }
-    Leftovers(const Leftovers&) = delete;
-    Leftovers& operator=(const Leftovers&) = delete;
-
-  private:
-    const harness::Board& board_;
-    fs::path executable_;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -155,10 +127,13 @@ Verdict run_job(
     const BoardFile board(folder.path());
     Ended ended;
     {
-        const Leftovers leftovers(*board, executable);
+        const Leftovers leftovers(folder.path());
         std::vector<std::string> command = mpirun(ranks, Purpose::test);
-        command.push_back(executable.string());
+        command.push_back(fs::absolute(executable).string());
         RunOptions run_options;
+        run_options.folder =
+            folder.path() / "work";  // a place for files that the code under test writes
+        fs::create_directory(run_options.folder);
         run_options.environment = job_environment(program, ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;
         run_options.over = [&board, ranks, since = std::optional<Clock::time_point>()]() mutable {

@@ -50,6 +50,7 @@ Environment mpi_environment(int ranks, Purpose purpose) {
         environment.emplace_back("OMPI_MCA_smsc", "^cma,knem,xpmem");                  // 5
     }
     if (purpose == Purpose::test) {
+        environment.emplace_back("OMPI_MCA_opal_signal", "");  // no stack traces: reports say where
         // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
         environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1");
         environment.emplace_back("UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");

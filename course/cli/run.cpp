@@ -115,7 +115,10 @@ void add_run(CLI::App& app, Context& context) {
     LaunchOptions& options = arguments->options;
     command->add_option("NAME", arguments->name, "Exercise; without it, the current one");
     command->add_option("--as", arguments->as, "Test this file in the place of the exercise's");
-    auto* ranks = command->add_option("-n,--ranks", options.ranks, "Only this number of processes");
+    auto* ranks = command->add_option(
+        "-n,--ranks", options.ranks,
+        "Only this number of processes; tests that need others are skipped"
+    );
     command->add_option("--seed", options.seed, "Of the inputs and delays")->capture_default_str();
     command->add_option("--test", options.test, "Only tests whose name holds this text");
     command->add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");

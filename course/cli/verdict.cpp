@@ -57,7 +57,9 @@ std::string with_ranks(const TestResult& test) {
             ranks.push_back(rank.rank);
         }
     }
-    if (test.message.empty() || ranks.empty() || test.message.starts_with("rank ")) {
+    // what is forbidden stops every rank, whoever did it
+    if (test.message.empty() || ranks.empty() || test.message.starts_with("rank ") ||
+        test.status == State::forbidden) {
         return test.message;
     }
     const bool all = ranks.size() == test.per_rank.size() && ranks.size() > 1;

@@ -92,7 +92,7 @@ TEST_CASE("where p divides n, all chunks have n/p elements") {
 
 TEST_CASE("it is right for more elements than an int can count") {
     on_ranks({1}, [](const Communicator&) {
-        for (const std::size_t n : {3'000'000'001UL, (1UL << 60U) + 7}) {
+        for (const std::size_t n : {3'000'000'001UL, (1UL << 60U) + 7, ~0UL}) {
             for (const int p : {3, 5, 8}) {
                 INFO(n << " elements in " << p << " chunks");
                 REQUIRE(are_right(n, p));

@@ -146,12 +146,16 @@ TEST_CASE("a message of the wrong length is an error of wait(), not of the destr
 }
 
 TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
+    const bool assigned = GENERATE(false, true);
+    on_ranks({2, 3, 4, 5}, [&](const Communicator& comm) {
         const auto to_next = input(7, comm.rank());
         for (const std::size_t expected : {7U, 8U}) {
             auto from_prev = poison(expected);
             Request old = irecv(from_prev, prev_of(comm), comm);
-            Request request = std::move(old);
+            Request request = assigned ? Request() : std::move(old);
+            if (assigned) {
+                request = std::move(old);
+            }
             // nobody has sent yet
             old.wait();  // NOLINT(*-use-after-move,*-cplusplus.Move)
             isend(to_next, next_of(comm), comm).wait();
@@ -159,7 +163,11 @@ TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
                 request.wait();
                 CHECK(came_from(prev_of(comm), from_prev));
             } else {
-                INFO("7 floats came where 8 had to: a request that was moved still knows that");
+                INFO(
+                    "7 floats came where 8 had to: a request that was moved still knows that, also "
+                    "if it was "
+                    << (assigned ? "assigned" : "constructed")
+                );
                 CHECK_THROWS_AS(request.wait(), Error);
             }
         }

@@ -25,14 +25,15 @@ inline std::vector<Suspicion> reduction_mistakes(
     std::size_t n, ReduceOp op, int p, std::uint64_t salt = 0
 ) {
     const auto result = reduced_input(n, p, op, salt);
-    std::vector<Suspicion> all = {
-        {std::vector<float>(n, 0.0F), "start from a contribution, not from zero"},
-    };
+    const std::vector<float> zeros(n, 0.0F);
+    std::vector<Suspicion> all;
     if (op == ReduceOp::mean) {
+        all.push_back({zeros, "1 / p is 0 in whole numbers: divide as float"});
         const auto factor = static_cast<float>(p);
         all.push_back({scaled(result, factor), "that is the sum: mean divides it by p, once"});
         all.push_back({scaled(result, 1.0F / factor), "that is the mean divided by p once more"});
     }
+    all.push_back({zeros, "start from a contribution, not from zero"});
     if (op != ReduceOp::sum) {
         all.push_back({reduced_input(n, p, ReduceOp::sum, salt), "that is the sum: look at op"});
     }

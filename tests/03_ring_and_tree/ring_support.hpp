@@ -79,6 +79,7 @@ inline std::vector<Suspicion> mean_suspicions(
     auto twice = reduced_input(n, p, op, salt);
     scale(twice, 1.0F / static_cast<float>(p));
     return {
+        {std::vector<float>(n, 0.0F), "1 / p is 0 in whole numbers: divide as float"},
         {reduced_input(n, p, ReduceOp::sum, salt),
          "that is the sum: the mean is the sum divided by p"},
         {twice, "that was divided by p twice: once is right, in one place"},

@@ -6,9 +6,11 @@
 
 #include "course/cli/error.hpp"
 #include "course/cli/launch.hpp"
+#include "course/cli/leftovers.hpp"
 #include "course/cli/progress.hpp"
 #include "course/cli/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
+#include "tests/harness/protocol.hpp"
 
 using namespace dist::cli;
 
@@ -20,6 +22,18 @@ Context context() {
     Context result;
     result.root = fs::temp_directory_path();
     return result;
+}
+
+/// Whether this process still runs a second from now; what has ended has no program any more, even
+/// before its parent has asked for its status.
+bool lives(const std::string& line_with_pid) {
+    const fs::path program = "/proc/" + std::to_string(std::stoi(line_with_pid)) + "/exe";
+    std::error_code gone;
+    for (int i = 0; i < 50 && !gone; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        static_cast<void>(fs::read_symlink(program, gone));
+    }
+    return !gone;
 }
 
 }  // namespace
@@ -39,14 +53,27 @@ TEST_CASE("a program that runs too long is ended, with its children") {
     const Ended ended = run(context(), {"sh", "-c", "sleep 60 & echo $!; wait"}, options);
     CHECK(ended.timed_out);
     CHECK(ended.seconds < 5);
-    // what has ended has no program any more, even before its parent has asked for its status
-    const fs::path program = "/proc/" + ended.output.substr(0, ended.output.find('\n')) + "/exe";
-    std::error_code gone;
-    for (int i = 0; i < 100 && !gone; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        static_cast<void>(fs::read_symlink(program, gone));
+    CHECK_FALSE(lives(ended.output));
+}
+
+TEST_CASE("what a job leaves behind is ended with it, also in a session of its own; nothing else is"
+) {
+    RunOptions options;
+    const auto start = [&](const std::string& folder) {
+        options.environment = {{dist::harness::kEnvFolder, folder}};
+        return run(context(), {"sh", "-c", "setsid sleep 60 >&- 2>&- & echo $!"}, options).output;
+    };
+    const std::string another = start("/runs/10");
+    std::string left;
+    {
+        const Leftovers leftovers("/runs/1");
+        left = start("/runs/1");
+        CHECK(lives(left));
     }
-    CHECK(gone);
+    CHECK_FALSE(lives(left));
+    CHECK(lives(another));
+    { const Leftovers of_the_other("/runs/10"); }
+    CHECK_FALSE(lives(another));
 }
 
 TEST_CASE("whoever waits for a program may call it off") {

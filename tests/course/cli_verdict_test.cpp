@@ -179,9 +179,13 @@ TEST_CASE("one crash costs one test: those before are kept, those after are run 
 TEST_CASE("every way to end is a state of its own") {
     using harness::End;
     const std::vector<std::pair<End, State>> ends = {
-        {End::exited, State::early_exit},         {End::aborted, State::abort},
-        {End::time_limit, State::time_limit},     {End::memory_limit, State::memory_limit},
-        {End::output_limit, State::output_limit}, {End::signalled, State::crash}};
+        {End::exited, State::early_exit},
+        {End::aborted, State::abort},
+        {End::time_limit, State::time_limit},
+        {End::asleep, State::time_limit},
+        {End::memory_limit, State::memory_limit},
+        {End::output_limit, State::output_limit},
+        {End::signalled, State::crash}};
     for (const auto& [end, state] : ends) {
         HandMade run(1);
         run.plan({"a"});

@@ -66,9 +66,6 @@ struct RequestText {
 };
 RequestText describe(MPI_Request request);
 
-/// The student gives the request away (MPI_Request_free): nobody will wait for it.
-void forget_request(MPI_Request* request);
-
 /// Waits for a message to arrive, or looks once; counts of `status` are the payload's.
 int probe(
     int src,

@@ -42,6 +42,18 @@ REFUSED(
     "Buffered sends hide deadlocks; use MPI_Send or MPI_Isend."
 )
 REFUSED(
+    Request_free,
+    (MPI_Request * r),
+    (r),
+    "Nobody can know then when the buffer may be used again; wait for the request."
+)
+REFUSED(
+    Cancel,
+    (MPI_Request * r),
+    (r),
+    "The course's tests do not follow a message that is called off; wait for the request."
+)
+REFUSED(
     Send_init,
     (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r),
     (b, n, t, dst, tag, c, r),

@@ -159,12 +159,5 @@ int MPI_Testall(int n, MPI_Request r[], int* flag, MPI_Status s[]) {
     *flag = 1;
     return MPI_Waitall(n, r, s);
 }
-int MPI_Request_free(MPI_Request* r) {
-    if (!guarded()) {
-        return PMPI_Request_free(r);
-    }
-    forget_request(r);
-    return MPI_SUCCESS;
-}
 
 }  // extern "C"

@@ -62,6 +62,7 @@ enum class End : int {
     signalled,     // was killed by a signal; code is the signal
     aborted,       // called MPI_Abort; code is the argument
     time_limit,    // computed without progress for too long; the watching parent killed it
+    asleep,        // slept outside MPI, or was stopped, for too long; likewise
     memory_limit,  // used too much memory; likewise
     output_limit,  // wrote too much; likewise
     unwound,       // was stopped in a place where no exception can pass: see Board::stop

@@ -30,15 +30,24 @@ double resident_mb(pid_t pid) {
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-double cpu_s(pid_t pid) {
+struct Use {
+    double cpu_s = 0;
+    bool asleep = false;  // its main thread waits, or is stopped; it does not wait for a core
+};
+
+Use use_of(pid_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string field;
-    for (int i = 0; i < 13 && stat >> field; ++i) {  // the name, field 2, is ours: it has no spaces
+    Use use;
+    for (int i = 1; i <= 13 && stat >> field;
+         ++i) {  // the name, field 2, is ours: it has no spaces
+        use.asleep = i == 3 ? field == "S" || field == "T" || field == "t" : use.asleep;
     }
     double user = 0;
     double system = 0;
     stat >> user >> system;
-    return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    use.cpu_s = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return use;
 }
 
 double file_mb(const std::string& path) {
@@ -46,31 +55,46 @@ double file_mb(const std::string& path) {
     return stat(path.c_str(), &info) == 0 ? static_cast<double>(info.st_size) / 1e6 : 0;
 }
 
-// CPU seconds that the rank has computed since anything changed in its line, inside a test body.
+// What the rank has done, inside a test body, since anything changed in its line.
 class Progress {
   public:
-    double idle_cpu_s(pid_t pid) {
-        const double now = cpu_s(pid);
+    void look(pid_t pid) {
+        const auto [cpu_s, asleep] = use_of(pid);
         const double mark = my_slot().line[0].since_s;
         const bool computing = my_slot().ranks > 0 && my_slot().line[0].phase == Phase::computing;
         if (mark != mark_ || !computing) {
             mark_ = mark;
-            start_s_ = now;
+            start_s_ = cpu_s;
+            awake_s_ = now_s();
+        }
+        if (!asleep || cpu_s > cpu_s_ + kBlinkS) {
+            cpu_s_ = cpu_s;
+            awake_s_ = now_s();
         }
         if (const long run = my_slot().run_started; run != run_ || my_slot().ranks == 0) {
             run_ = run;
-            run_start_s_ = now;
+            run_start_s_ = cpu_s;
         }
         // A loop that calls MPI makes progress of a kind, but not for ever.
         constexpr double kWithCalls = 8;
-        return std::max(now - start_s_, (now - run_start_s_) / kWithCalls);
+        idle_cpu_s_ = std::max(cpu_s - start_s_, (cpu_s - run_start_s_) / kWithCalls);
     }
 
+    /// CPU seconds that it has computed.
+    [[nodiscard]] double idle_cpu_s() const { return idle_cpu_s_; }
+
+    /// Seconds of the clock that it has slept, all its threads together having done nothing.
+    [[nodiscard]] double asleep_s() const { return now_s() - awake_s_; }
+
   private:
+    static constexpr double kBlinkS = 0.05;  // CPU seconds: who sleeps in a loop wakes up, too
     double mark_ = -1;
     double start_s_ = 0;
+    double awake_s_ = now_s();
+    double cpu_s_ = 0;
     long run_ = -1;
     double run_start_s_ = 0;
+    double idle_cpu_s_ = 0;
 };
 
 void kill_rank(pid_t pid, End reason) {
@@ -90,12 +114,15 @@ void enforce_limits(pid_t pid, const std::string& output_file, Progress& progres
     if (my_slot().end != End::none || my_slot().ranks == 0) {
         return;
     }
+    progress.look(pid);
     if (resident_mb(pid) > memory_mb) {
         kill_rank(pid, End::memory_limit);
     } else if (file_mb(output_file) > output_mb) {
         kill_rank(pid, End::output_limit);
-    } else if (progress.idle_cpu_s(pid) > compute_s) {
+    } else if (progress.idle_cpu_s() > compute_s) {
         kill_rank(pid, End::time_limit);
+    } else if (progress.asleep_s() > 2 * compute_s) {
+        kill_rank(pid, End::asleep);
     }
 }
 
