@@ -30,6 +30,12 @@ REFUSED(
     "The test has started MPI already."
 )
 REFUSED(
+    Buffer_attach,
+    (void* b, int n),
+    (b, n),
+    "Buffered sends hide deadlocks; use MPI_Send or MPI_Isend."
+)
+REFUSED(
     Bsend,
     (const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c),
     (b, n, t, dst, tag, c),
