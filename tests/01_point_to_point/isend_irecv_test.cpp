@@ -42,6 +42,15 @@ std::string wait_error(std::size_t sent, std::size_t expected, const Communicato
     return "";
 }
 
+Request moved(Request& from, bool assigned) {
+    if (!assigned) {
+        return std::move(from);
+    }
+    Request to;
+    to = std::move(from);
+    return to;
+}
+
 }  // namespace
 
 TEST_CASE("all ranks start to send and to receive, and wait afterwards") {
@@ -152,10 +161,7 @@ TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
         for (const std::size_t expected : {7U, 8U}) {
             auto from_prev = poison(expected);
             Request old = irecv(from_prev, prev_of(comm), comm);
-            Request request = assigned ? Request() : std::move(old);
-            if (assigned) {
-                request = std::move(old);
-            }
+            Request request = moved(old, assigned);
             // nobody has sent yet
             old.wait();  // NOLINT(*-use-after-move,*-cplusplus.Move)
             isend(to_next, next_of(comm), comm).wait();

@@ -32,7 +32,7 @@ double resident_mb(pid_t pid) {
 
 struct Use {
     double cpu_s = 0;
-    bool asleep = false;  // its main thread waits, or is stopped; it does not wait for a core
+    bool asleep = false;  // its main thread waits, or is stopped, but not for a core or a debugger
 };
 
 Use use_of(pid_t pid) {
@@ -41,7 +41,7 @@ Use use_of(pid_t pid) {
     Use use;
     for (int i = 1; i <= 13 && stat >> field;
          ++i) {  // the name, field 2, is ours: it has no spaces
-        use.asleep = i == 3 ? field == "S" || field == "T" || field == "t" : use.asleep;
+        use.asleep = i == 3 ? field == "S" || field == "T" : use.asleep;
     }
     double user = 0;
     double system = 0;
