@@ -74,6 +74,11 @@ void flush_output() {
     }
 }
 
+/// The last words may have nobody left to read them: a closed terminal is no reason to abort.
+void complain(const std::string& text) {
+    std::fputs(("shardlings: " + text + "\n").c_str(), stderr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,13 +101,13 @@ int main(int argc, char** argv) {
         }
         return app.exit(error) == 0 ? exit_status::kDone : exit_status::kUsage;
     } catch (const CommandError& error) {
-        fmt::print(stderr, "shardlings: {}\n", error.what());
+        complain(error.what());
         return error.status();
     } catch (const std::system_error& error) {  // a full disk, a pipe that nobody reads, ...
-        fmt::print(stderr, "shardlings: {}\n", error.what());
+        complain(error.what());
         return exit_status::kFailed;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "shardlings: {} (a fault of the course, not yours)\n", error.what());
+        complain(std::string(error.what()) + " (a fault of the course, not yours)");
         return exit_status::kOurs;
     }
     print_times(context);

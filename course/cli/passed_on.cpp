@@ -1,12 +1,19 @@
 #include "course/cli/passed_on.hpp"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstring>
 #include <fmt/core.h>
 
 #include "course/cli/build.hpp"
 #include "course/cli/subprocess.hpp"
 
 namespace dist::cli {
+namespace {
+
+constexpr int kSignalled = 128;  // and the signal's number: a shell's way to say it
+
+}  // namespace
 
 void pass_on_the_rest(CLI::App& command, Context& context) {
     command.allow_extras();
@@ -40,7 +47,16 @@ int run_ranks(
     options.environment = mpi_environment(ranks, purpose);
     options.folder = std::filesystem::current_path();
     options.attached = true;
-    return run(context, command, options).status;
+    const int status = run(context, command, options).status;
+    if (status > kSignalled) {
+        fmt::print(
+            stderr, "shardlings: one of the processes died of SIG{}{}\n",
+            sigabbrev_np(status - kSignalled),
+            status - kSignalled == SIGKILL ? ": is there enough memory? Smaller sizes need less"
+                                           : ""
+        );
+    }
+    return status;
 }
 
 }  // namespace dist::cli

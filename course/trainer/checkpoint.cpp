@@ -16,6 +16,20 @@ fs::path checkpoint_file(const fs::path& folder) {
     return folder / "checkpoint.pt";
 }
 
+void expect_writable(const fs::path& folder) {
+    std::error_code reason;
+    fs::create_directories(folder, reason);
+    if (reason) {
+        throw std::runtime_error(
+            "--checkpoint " + folder.string() + ": cannot be made (" + reason.message() +
+            "); give a folder in a place that is yours"
+        );
+    }
+    const fs::path probe = folder / "writable";
+    write_atomically(probe, "");
+    fs::remove(probe);
+}
+
 void save_checkpoint(
     const fs::path& folder,
     const std::string& run,

@@ -14,6 +14,11 @@ namespace dist::trainer {
 /// The checkpoint's file in a folder.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
 
+/// Makes `folder`, and tries whether a file can be written there.
+///
+/// Errors  std::runtime_error with the system's reason.
+void expect_writable(const std::filesystem::path& folder);
+
 /// Writes model and optimizer state, and how far the run is. The old checkpoint stays until the new
 /// one is complete.
 ///

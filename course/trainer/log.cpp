@@ -14,6 +14,19 @@ namespace {
 // ordered: the line reads as it was written
 using Json = nlohmann::ordered_json;
 
+// What is not a log is not to be cut.
+void expect_log(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    std::string line;
+    const bool empty = !std::getline(in, line);
+    const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!empty && (!record.is_object() || !record.contains("step"))) {
+        throw std::runtime_error(
+            "--log " + path.string() + ": is no log of a run that could go on; give another path"
+        );
+    }
+}
+
 // Where the lines of steps up to `keep_steps` end, in bytes from the start of the file.
 std::uintmax_t end_of_steps(const std::filesystem::path& path, std::size_t keep_steps) {
     std::ifstream in(path);
@@ -32,6 +45,7 @@ std::uintmax_t end_of_steps(const std::filesystem::path& path, std::size_t keep_
 
 Log::Log(const std::filesystem::path& path, std::size_t keep_steps) : path_(path) {
     if (keep_steps > 0 && std::filesystem::is_regular_file(path)) {
+        expect_log(path);
         std::error_code
             ignored;  // a file that cannot be cut cannot be opened either, and that is told
         std::filesystem::resize_file(path, end_of_steps(path, keep_steps), ignored);

@@ -1,6 +1,9 @@
 #include "course/trainer/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 #include "course/trainer/stop.hpp"
 
@@ -11,6 +14,52 @@ namespace {
 // How the work can be spread over the ranks. Later chapters add theirs here.
 std::string check_parallel(const std::string& way) {
     return way == "ddp" ? "" : "\"" + way + "\" is not there (yet); there is: ddp";
+}
+
+// CLI11's own ranges name their limits, in up to 309 digits.
+
+std::string check_whole(const std::string& text, std::uint64_t least) {
+    constexpr std::uint64_t kMost = 1'000'000'000'000;
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, number);
+    return error == std::errc() && stopped == end && least <= number && number <= kMost
+               ? ""
+               : text + ": give a whole number from " + std::to_string(least) + " to 10^12";
+}
+
+std::string check_count(const std::string& text) {
+    return check_whole(text, 1);
+}
+
+std::string check_size(const std::string& text) {
+    return check_whole(text, 0);
+}
+
+// NaN is no number here.
+std::string check_real(const std::string& text, bool (*good)(double), const char* wanted) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool whole = !text.empty() && *end == '\0';
+    return whole && std::isfinite(number) && good(number) ? "" : text + ": give a number " + wanted;
+}
+
+std::string check_rate(const std::string& text) {
+    return check_real(
+        text, [](double rate) { return rate > 0; }, "above 0"
+    );
+}
+
+std::string check_momentum(const std::string& text) {
+    return check_real(
+        text, [](double m) { return 0 <= m && m < 1; }, "from 0 up to 1"
+    );
+}
+
+std::string check_decay(const std::string& text) {
+    return check_real(
+        text, [](double decay) { return decay >= 0; }, "of 0 or more"
+    );
 }
 
 void declare(CLI::App& app, Options& options) {
@@ -24,12 +73,12 @@ void declare(CLI::App& app, Options& options) {
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--batch", options.batch, "Pictures per rank and step")
-        ->check(CLI::PositiveNumber)
+        ->check(check_count)
         ->capture_default_str();
-    auto* const steps = app.add_option("--steps", options.steps, "How long to train, in steps")
-                            ->check(CLI::PositiveNumber);
+    auto* const steps =
+        app.add_option("--steps", options.steps, "How long to train, in steps")->check(check_count);
     app.add_option("--epochs", options.epochs, "How long to train, in epochs")
-        ->check(CLI::PositiveNumber)
+        ->check(check_count)
         ->excludes(steps)
         ->capture_default_str();
     app.add_option("--parallel", options.parallel, "How the work is spread over the ranks: ddp")
@@ -44,25 +93,29 @@ void declare(CLI::App& app, Options& options) {
             ->type_name("DIR");
     app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
     app.add_option("--seed", options.seed, "Of weights, order and augmentation")
+        ->check(check_size)
         ->capture_default_str();
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
         ->check(CLI::IsMember({"fp32", "bf16"}))
         ->capture_default_str();
     app.add_option("--rate", options.rate, "Learning rate at the start; it falls to 0 on a cosine")
-        ->check(CLI::PositiveNumber)
+        ->check(check_rate)
         ->capture_default_str();
     app.add_option("--momentum", options.momentum, "Of Nesterov's kind")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(check_momentum)
         ->capture_default_str();
     app.add_option("--weight-decay", options.weight_decay, "Pulls the weights towards 0")
-        ->check(CLI::NonNegativeNumber)
+        ->check(check_decay)
         ->capture_default_str();
-    app.add_option("--train-size", options.train_size, "At most so many training pictures");
-    app.add_option("--test-size", options.test_size, "At most so many test pictures");
+    app.add_option("--train-size", options.train_size, "At most so many training pictures")
+        ->check(check_size);
+    app.add_option("--test-size", options.test_size, "At most so many test pictures")
+        ->check(check_size);
     app.add_option(
            "--stop-after", options.stop_after, "Saves and ends after this step, as if interrupted"
     )
-        ->check(CLI::PositiveNumber);
+        ->check(check_count)
+        ->needs(checkpoint);
 }
 
 }  // namespace

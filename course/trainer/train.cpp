@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <sstream>
+#include <string_view>
 #include <vector>
+
+#include <mpi.h>
 
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
@@ -14,11 +19,14 @@
 #include "course/data/sampler.hpp"
 #include "course/nn/model.hpp"
 #include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
+#include "course/runtime/seeded.hpp"
 #include "course/trainer/autocast.hpp"
 #include "course/trainer/batch.hpp"
 #include "course/trainer/checkpoint.hpp"
 #include "course/trainer/report.hpp"
 #include "course/trainer/schedule.hpp"
+#include "course/trainer/stop.hpp"
 #include "course/trainer/together.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/average_gradients.hpp"
@@ -42,6 +50,7 @@ class Trainer {
     void broadcast_statistics();
     void resume();
     void save();
+    void expect_equal_replicas() const;
 
     const Options& options_;
     const data::Dataset& data_;
@@ -54,11 +63,19 @@ class Trainer {
     std::size_t step_ = 0;  // done
 };
 
+std::string short_text(double number) {
+    std::ostringstream text;
+    text << number;
+    return text.str();
+}
+
 // What two runs must have in common for one to go on where the other stopped.
 std::string describe_run(const Options& options, const data::Dataset& data, int ranks) {
     return "model " + options.model + ", seed " + std::to_string(options.seed) + ", " +
            std::to_string(data.train.size()) + " pictures, " +
-           std::to_string(options.batch * static_cast<std::size_t>(ranks)) + " of them a step";
+           std::to_string(options.batch * static_cast<std::size_t>(ranks)) + " of them a step, " +
+           options.dtype + ", rate " + short_text(options.rate) + ", momentum " +
+           short_text(options.momentum) + ", weight decay " + short_text(options.weight_decay);
 }
 
 std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
@@ -102,7 +119,10 @@ StepRecord Trainer::train_step(std::size_t epoch) {
     const Batch batch = make_batch(data_.train, sampler_.batch(step_ % sampler_.steps()), view);
 
     Stopwatch watch;
-    optimizer_.zero_grad();
+    for (at::Tensor& parameter : parameters_) {
+        parameter.mutable_grad().reset(
+        );  // not zeroed: average_gradients may have put a view there
+    }
     const at::Tensor logits = forward(batch.pictures);
     const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels);
     record.forward_s = watch.lap_s();
@@ -139,6 +159,7 @@ void Trainer::run(Report& report) {
         while (step_ < std::min(stop, last)) {
             report.end_step(train_step(epoch));
         }
+        expect_equal_replicas();
         if (step_ == last) {
             report.end_epoch(test());
         }
@@ -192,6 +213,33 @@ void Trainer::resume() {
         throw std::runtime_error(
             checkpoint_file(options_.checkpoint).string() +
             ": is there already; go on from it with --resume, or give another folder"
+        );
+    }
+    if (!options_.checkpoint.empty() && comm_.rank() == 0) {
+        expect_writable(options_.checkpoint);  // better known now than after the first epoch
+    }
+}
+
+// Equal weights and equal gradients make equal weights, to the last bit: or the gradients were not.
+void Trainer::expect_equal_replicas() const {
+    std::uint64_t mine = 0;
+    for (const at::Tensor& parameter : parameters_) {
+        const at::Tensor data = parameter.detach().contiguous();
+        const std::string_view bytes(static_cast<const char*>(data.data_ptr()), data.nbytes());
+        mine = seeded_bits(mine, std::hash<std::string_view>()(bytes));
+    }
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
+    MPI_CHECK(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.handle()));
+    const auto other =
+        std::ranges::find_if(all, [&](std::uint64_t bits) { return bits != all[0]; });
+    if (other != all.end()) {
+        constexpr int kWentWrong = 1;
+        throw Stop(
+            "after step " + std::to_string(step_) + " rank " + std::to_string(other - all.begin()) +
+                " has other weights than rank 0: average_gradients, or what it stands on, did not "
+                "give "
+                "all ranks the same",
+            kWentWrong
         );
     }
 }

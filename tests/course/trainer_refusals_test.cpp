@@ -65,6 +65,9 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[trai
     check_contains(
         refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
     );
+    check_contains(
+        refusal("--checkpoint /proc/nowhere"), "--checkpoint /proc/nowhere: cannot be made"
+    );
 }
 
 TEST_CASE(
@@ -84,7 +87,17 @@ TEST_CASE(
     check_contains(
         refusal(checkpoint + "--resume --seed 2"), "is of another run (model small, seed 1"
     );
+    check_contains(
+        refusal(checkpoint + "--resume --dtype bf16"), "of them a step, fp32, rate 0.05"
+    );
     CHECK(read_file(file) == saved);
+    const fs::path notes = folder.path() / "notes.txt";
+    std::ofstream(notes) << "precious\n";
+    check_contains(
+        refusal(checkpoint + "--resume --log " + notes.string()),
+        "is no log of a run that could go on"
+    );
+    CHECK(read_file(notes) == "precious\n");
     fs::resize_file(file, saved.size() / 2);
     check_contains(refusal(checkpoint + "--resume"), "checkpoint.pt: is damaged or cut off");
     CHECK(fs::file_size(file) == saved.size() / 2);

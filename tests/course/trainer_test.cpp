@@ -58,7 +58,18 @@ TEST_CASE("options are read", "[trainer]") {
 TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     CHECK(contains(refusal({"--parallel", "zero1"}), "there is: ddp"));
     CHECK(contains(refusal({"--model", "resnet18"}), "resnet34-imagenet"));
-    CHECK(contains(refusal({"--batch", "0"}), "--batch"));
+    for (const char* const batch : {"0", "-1", "many", "1.5", "99999999999999999999"}) {
+        CHECK(contains(
+            refusal({"--batch", batch}),
+            std::string(batch) + ": give a whole number from 1 to 10^12"
+        ));
+    }
+    for (const char* const rate : {"0", "-0.1", "fast", "nan", "inf", "0.1x"}) {
+        CHECK(contains(refusal({"--rate", rate}), std::string(rate) + ": give a number above 0"));
+    }
+    CHECK(contains(refusal({"--momentum", "nan"}), "from 0 up to 1"));
+    CHECK(contains(refusal({"--seed=-1"}), "--seed"));
+    CHECK(contains(refusal({"--stop-after", "2"}), "--checkpoint"));
     CHECK(contains(refusal({"--dtype", "fp16"}), "bf16"));
     CHECK(contains(refusal({"--resume"}), "--checkpoint"));
     CHECK(contains(refusal({"--steps", "2", "--epochs", "2"}), "--steps"));
