@@ -220,8 +220,7 @@ std::string explain_signal(int rank, int signal, std::uint64_t address, const st
              line.find("stack smashing") != std::string::npos)) {
             return fmt::format(
                 "rank {} died of {}: {}; memory was freed twice, or written outside of a buffer: "
-                "./shardlings "
-                "--preset debug run shows where",
+                "./shardlings --preset debug run shows where",
                 rank, name, line
             );
         }

@@ -131,8 +131,8 @@ Verdict run_job(
         std::vector<std::string> command = mpirun(ranks, Purpose::test);
         command.push_back(fs::absolute(executable).string());
         RunOptions run_options;
-        run_options.folder =
-            folder.path() / "work";  // a place for files that the code under test writes
+        // not the repository: code under test may write files there, or clear it
+        run_options.folder = folder.path() / "work";
         fs::create_directory(run_options.folder);
         run_options.environment = job_environment(program, ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;

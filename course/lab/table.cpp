@@ -35,8 +35,7 @@ std::string header(const Report& report) {
         "aligned "
         "before each call;\n"
         "#   time = maximum over ranks, median (min, p95) over clean iterations: no rank lost its "
-        "core "
-        "(over all, where\n"
+        "core (over all, where\n"
         "#   an algorithm has fewer than 5 clean ones);\n"
         "#   every result is checked; vs naive, vs mpi: their time over this one, above 1 is "
         "faster; GB/s = 10^9 bytes/s\n";

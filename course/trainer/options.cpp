@@ -28,11 +28,11 @@ std::string check_whole(const std::string& text, std::uint64_t least) {
                : text + ": give a whole number from " + std::to_string(least) + " to 10^12";
 }
 
-std::string check_count(const std::string& text) {
+std::string check_from_1(const std::string& text) {
     return check_whole(text, 1);
 }
 
-std::string check_size(const std::string& text) {
+std::string check_from_0(const std::string& text) {
     return check_whole(text, 0);
 }
 
@@ -73,12 +73,12 @@ void declare(CLI::App& app, Options& options) {
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--batch", options.batch, "Pictures per rank and step")
-        ->check(check_count)
+        ->check(check_from_1)
         ->capture_default_str();
-    auto* const steps =
-        app.add_option("--steps", options.steps, "How long to train, in steps")->check(check_count);
+    auto* const steps = app.add_option("--steps", options.steps, "How long to train, in steps")
+                            ->check(check_from_1);
     app.add_option("--epochs", options.epochs, "How long to train, in epochs")
-        ->check(check_count)
+        ->check(check_from_1)
         ->excludes(steps)
         ->capture_default_str();
     app.add_option("--parallel", options.parallel, "How the work is spread over the ranks: ddp")
@@ -93,7 +93,7 @@ void declare(CLI::App& app, Options& options) {
             ->type_name("DIR");
     app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
     app.add_option("--seed", options.seed, "Of weights, order and augmentation")
-        ->check(check_size)
+        ->check(check_from_0)
         ->capture_default_str();
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
         ->check(CLI::IsMember({"fp32", "bf16"}))
@@ -108,13 +108,13 @@ void declare(CLI::App& app, Options& options) {
         ->check(check_decay)
         ->capture_default_str();
     app.add_option("--train-size", options.train_size, "At most so many training pictures")
-        ->check(check_size);
+        ->check(check_from_0);
     app.add_option("--test-size", options.test_size, "At most so many test pictures")
-        ->check(check_size);
+        ->check(check_from_0);
     app.add_option(
            "--stop-after", options.stop_after, "Saves and ends after this step, as if interrupted"
     )
-        ->check(check_count)
+        ->check(check_from_1)
         ->needs(checkpoint);
 }
 

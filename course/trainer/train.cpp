@@ -119,9 +119,9 @@ StepRecord Trainer::train_step(std::size_t epoch) {
     const Batch batch = make_batch(data_.train, sampler_.batch(step_ % sampler_.steps()), view);
 
     Stopwatch watch;
+    // not zeroed in place: average_gradients may have left a view, which cannot be
     for (at::Tensor& parameter : parameters_) {
-        parameter.mutable_grad().reset(
-        );  // not zeroed: average_gradients may have put a view there
+        parameter.mutable_grad().reset();
     }
     const at::Tensor logits = forward(batch.pictures);
     const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels);
@@ -237,8 +237,7 @@ void Trainer::expect_equal_replicas() const {
         throw Stop(
             "after step " + std::to_string(step_) + " rank " + std::to_string(other - all.begin()) +
                 " has other weights than rank 0: average_gradients, or what it stands on, did not "
-                "give "
-                "all ranks the same",
+                "give all ranks the same",
             kWentWrong
         );
     }

@@ -39,8 +39,8 @@ Use use_of(pid_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string field;
     Use use;
-    for (int i = 1; i <= 13 && stat >> field;
-         ++i) {  // the name, field 2, is ours: it has no spaces
+    // the name, field 2, is ours: it has no spaces
+    for (int i = 1; i <= 13 && stat >> field; ++i) {
         use.asleep = i == 3 ? field == "S" || field == "T" : use.asleep;
     }
     double user = 0;
