@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <system_error>
 
-#include "course/cli/command.hpp"
-#include "course/cli/error.hpp"
-#include "course/cli/manifest.hpp"
-#include "course/cli/subprocess.hpp"
+#include "course/cli/commands/command.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
 
 namespace {
 

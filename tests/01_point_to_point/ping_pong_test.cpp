@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/harness/harness.hpp"
-#include "tests/harness/known_network.hpp"
+#include "tests/harness/mpi/known_network.hpp"
 
 using namespace dist;
 using namespace dist::harness;

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "course/protocol/protocol.hpp"
 #include "course/runtime/communicator.hpp"
-#include "tests/harness/protocol.hpp"
 
 namespace dist::harness {
 

@@ -5,10 +5,11 @@
 #include <string>
 #include <unistd.h>
 
-#include "course/cli/error.hpp"
-#include "course/cli/gpu.hpp"
-#include "course/cli/progress.hpp"
-#include "course/cli/report.hpp"
+#include "course/cli/exercises/progress.hpp"
+#include "course/cli/launch/attempt.hpp"
+#include "course/cli/launch/gpu.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/report/report.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;

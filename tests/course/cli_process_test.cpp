@@ -4,13 +4,13 @@
 #include <thread>
 #include <unistd.h>
 
-#include "course/cli/error.hpp"
-#include "course/cli/launch.hpp"
-#include "course/cli/leftovers.hpp"
-#include "course/cli/progress.hpp"
-#include "course/cli/subprocess.hpp"
+#include "course/cli/exercises/progress.hpp"
+#include "course/cli/launch/launch.hpp"
+#include "course/cli/launch/leftovers.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
+#include "course/protocol/protocol.hpp"
 #include "tests/harness/catch2.hpp"
-#include "tests/harness/protocol.hpp"
 
 using namespace dist::cli;
 

@@ -1,11 +1,11 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/diagnostics.hpp"
-#include "course/cli/error.hpp"
-#include "course/cli/explain.hpp"
-#include "course/cli/manifest.hpp"
-#include "course/cli/report.hpp"
+#include "course/cli/build/diagnostics.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/judge/explain.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/report/report.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;

@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/ended.hpp"
-#include "course/cli/records.hpp"
-#include "course/cli/verdict.hpp"
+#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/records.hpp"
+#include "course/cli/judge/verdict.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist;

@@ -1,12 +1,11 @@
 # The lessons' pictures of messages: every algorithm of the reference runs, and what it sends is drawn.
 set(pictures ${PROJECT_SOURCE_DIR}/tests/pictures)
 add_executable(pictures_test EXCLUDE_FROM_ALL
-  ${pictures}/diagram.cpp ${pictures}/draw.cpp ${pictures}/labels.cpp ${pictures}/layout.cpp
-  ${pictures}/naive_collectives.cpp ${pictures}/point_to_point.cpp ${pictures}/ring_and_tree.cpp)
-target_link_libraries(pictures_test PRIVATE dist::harness dist::stack dist::warnings fmt::fmt)
+  ${pictures}/draw.cpp ${pictures}/naive_collectives.cpp ${pictures}/point_to_point.cpp ${pictures}/ring_and_tree.cpp)
+target_link_libraries(pictures_test PRIVATE dist::pictures dist::harness dist::stack dist::warnings fmt::fmt)
 
 add_executable(draw_pictures EXCLUDE_FROM_ALL ${pictures}/main.cpp)
-target_link_libraries(draw_pictures PRIVATE dist::cli dist::runtime dist::warnings)
+target_link_libraries(draw_pictures PRIVATE dist::cli dist::pictures dist::runtime dist::warnings)
 target_compile_definitions(draw_pictures PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" BUILD_FOLDER="${PROJECT_BINARY_DIR}" PICTURES_TEST="$<TARGET_FILE:pictures_test>")
 add_dependencies(draw_pictures pictures_test)

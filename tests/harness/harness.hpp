@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/message_record.hpp"
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "tests/harness/catch2.hpp"
@@ -60,18 +61,6 @@ struct Traffic {
 /// Rounds: each rank sends one message and receives one at a time, each taking one round. A ring
 /// step by MPI_Sendrecv costs one, a root that sends to p-1 ranks p-1, a tree ceil(log2 p).
 Traffic record(const Communicator& comm, const std::function<void()>& body);
-
-/// A message that the code under test sent, with the rounds of Traffic: it leaves when `begin`
-/// rounds are over, and is there when `end` are. end - begin - 1 rounds long nobody takes it.
-struct MessageRecord {
-    int src = 0;  // ranks in `comm`
-    int dst = 0;
-    int tag = 0;
-    int bytes = 0;  // payload only
-    int begin = 0;
-    int end = 0;
-    float first = 0;  // its first float: data[i] = i tells which part of the data it carries
-};
 
 /// All messages that arrived in the last record(), on all ranks of `comm`, in the order of their
 /// last rounds, then of their senders. Every rank of `comm` makes this call; not counted.

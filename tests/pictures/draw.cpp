@@ -4,6 +4,8 @@
 #include <fstream>
 #include <numeric>
 
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+
 namespace dist::pictures {
 
 void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body) {
@@ -20,6 +22,14 @@ void draw(const Diagram& diagram, const std::function<void(const Communicator&)>
             CHECK(file.flush().good());
         }
     });
+}
+
+std::vector<std::size_t> chunk_begins(std::size_t n, int count) {
+    std::vector<std::size_t> begins;
+    for (int i = 0; i < count; ++i) {
+        begins.push_back(chunk_bounds(n, count, i).begin);
+    }
+    return begins;
 }
 
 std::vector<float> numbered(std::size_t n, std::size_t begin) {

@@ -4,7 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "tests/pictures/diagram.hpp"
+#include "course/pictures/diagram.hpp"
+#include "tests/harness/harness.hpp"
 
 namespace dist::pictures {
 
@@ -13,6 +14,9 @@ inline constexpr const char* kEnvPictures = "SHARDLINGS_PICTURES";
 
 /// Runs `body` on diagram.ranks processes and draws what it sends.
 void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body);
+
+/// Where each of `count` chunks of n floats begins.
+std::vector<std::size_t> chunk_begins(std::size_t n, int count);
 
 /// begin, begin + 1, ...: data[i] = i on all ranks, so that every message tells where it comes
 /// from, also after a reduction by max.

@@ -31,7 +31,8 @@ Diagram on_four(const std::string& name) {
 
 Diagram in_chunks(const std::string& name) {
     return {
-        name, name + ": 4 ranks, 10 floats", kRanks, parts("chunk", kFloats, kRanks),
+        name, name + ": 4 ranks, 10 floats", kRanks,
+        parts("chunk", kFloats, chunk_begins(kFloats, kRanks)),
         "chunk 1: 3 is chunk 1, which has 3 floats"};
 }
 

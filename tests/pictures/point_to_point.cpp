@@ -4,7 +4,7 @@
 #include "exercises/01_point_to_point/ping_pong.hpp"
 #include "exercises/01_point_to_point/ring_shift.hpp"
 #include "exercises/01_point_to_point/send_recv.hpp"
-#include "tests/harness/known_network.hpp"
+#include "tests/harness/mpi/known_network.hpp"
 #include "tests/pictures/draw.hpp"
 
 using namespace dist;

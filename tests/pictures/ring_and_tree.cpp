@@ -23,8 +23,9 @@ constexpr int kSegments = 3;
 Diagram ring(const std::string& name, const std::string& part, int count) {
     const std::string cut = std::to_string(count) + " " + part + "s";
     const std::string legend = part + " 1: 3 is " + part + " 1, which has 3 floats";
-    return {name, name + ": 4 ranks, 10 floats in " + cut, 4, parts(part, kFloats, count), legend,
-            true};
+    return {name,   name + ": 4 ranks, 10 floats in " + cut,
+            4,      parts(part, kFloats, chunk_begins(kFloats, count)),
+            legend, true};
 }
 
 }  // namespace

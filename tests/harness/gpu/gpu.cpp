@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include "tests/harness/gpu/nccl_layer.hpp"
-#include "tests/harness/roll_call.hpp"
-#include "tests/harness/runs.hpp"
+#include "tests/harness/job/runs.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <nccl.h>
 
-#include "tests/harness/allowed.hpp"
 #include "tests/harness/gpu/gpu.hpp"
-#include "tests/harness/roll_call.hpp"
-#include "tests/harness/traffic.hpp"
+#include "tests/harness/mpi/allowed.hpp"
+#include "tests/harness/mpi/traffic.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 using namespace dist::harness;
 

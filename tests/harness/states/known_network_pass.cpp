@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/harness/known_network.hpp"
+#include "tests/harness/mpi/known_network.hpp"
 #include "tests/harness/states/state.hpp"
 
 namespace dist {

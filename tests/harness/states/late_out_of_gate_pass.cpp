@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/harness/harness.hpp"
-#include "tests/harness/roll_call.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 #include "tests/harness/states/state.hpp"
 
 namespace dist {

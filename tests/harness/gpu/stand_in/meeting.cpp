@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/harness/groups.hpp"
+#include "tests/harness/mpi/groups.hpp"
 
 namespace dist::stand_in {
 

@@ -22,8 +22,8 @@
 #include "tests/harness/gpu/nccl_layer.hpp"
 #include "tests/harness/gpu/stand_in/meeting.hpp"
 #include "tests/harness/gpu/stand_in/stream.hpp"
-#include "tests/harness/messages.hpp"
-#include "tests/harness/roll_call.hpp"
+#include "tests/harness/mpi/messages.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 using namespace dist::harness;
 using dist::Error;

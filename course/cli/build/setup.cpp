@@ -1,0 +1,60 @@
+#include "course/cli/build/setup.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "course/cli/build/build_lock.hpp"
+#include "course/cli/build/diagnostics.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+
+void install(const Context& context, const std::string& group) {
+    const std::string script = (context.root / "scripts" / "setup.sh").string();
+    // not run(): it may ask for a password, so it has to own the terminal
+    if (std::system((shell_line({script, group}) + " 1>&2").c_str()) != 0) {
+        throw CommandError(exit_status::kUsage, "this command needs what is named above");
+    }
+}
+
+void configure(const Context& context, const std::vector<std::string>& additions) {
+    std::vector<std::string> command = {"cmake", "--preset", context.preset};
+    command.insert(command.end(), additions.begin(), additions.end());
+    const BuildLock lock(context.root);
+    const Ended ended = run(context, command);
+    if (!ended.ok()) {
+        throw CommandError(
+            exit_status::kUsage, first_error(ended.output, context.root, "CMakeLists.txt")
+        );
+    }
+}
+
+std::string cached_value(const Context& context, const std::string& variable) {
+    std::ifstream cache(context.build_folder() / "CMakeCache.txt");
+    for (std::string line; std::getline(cache, line);) {
+        // NAME:TYPE=value
+        if (line.size() > variable.size() && line.starts_with(variable) &&
+            line[variable.size()] == ':') {
+            const std::string value = line.substr(line.find('=') + 1);
+            return value.ends_with("NOTFOUND") ? "" : value;
+        }
+    }
+    return "";
+}
+
+void ensure_torch(const Context& context) {
+    if (!cached_value(context, "LibTorch_INCLUDE_DIR").empty()) {
+        return;
+    }
+    install(context, "torch");
+    configure(context);
+    if (cached_value(context, "LibTorch_INCLUDE_DIR").empty()) {
+        throw CommandError(
+            exit_status::kUsage,
+            "LibTorch is installed, but CMake does not find it: set LibTorch_ROOT to its folder"
+        );
+    }
+}
+
+}  // namespace dist::cli

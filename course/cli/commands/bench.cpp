@@ -1,0 +1,103 @@
+// bench: algorithms side by side on this machine.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "course/cli/build/setup.hpp"
+#include "course/cli/commands/command.hpp"
+#include "course/cli/commands/passed_on.hpp"
+#include "course/cli/exercises/progress.hpp"
+#include "course/cli/launch/launch.hpp"
+#include "course/cli/launch/mine.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr const char* kOptions =
+    "COLLECTIVE is what to measure: all_reduce or broadcast. These go to the bench:\n"
+    "  --sizes 64K,1M,85M         bytes\n"
+    "  --algorithms a,b           of all_reduce: naive, ring, recursive_doubling, "
+    "halving_doubling,\n"
+    "                             tree, auto, shared, mpi, mine (your own, when the exercises "
+    "pass);\n"
+    "                             of broadcast: naive, ring, tree, mpi\n"
+    "  --json | --csv FILE | --svg FILE\n";
+
+constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
+
+/// Whether `mine` is among the algorithms; nothing if none is named.
+std::optional<bool> names_mine(const std::vector<std::string>& words) {
+    std::optional<bool> named;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i].starts_with("--algorithms=") || (i > 0 && words[i - 1] == "--algorithms")) {
+            named = named.value_or(false) || words[i].find("mine") != std::string::npos;
+        }
+    }
+    return named;
+}
+
+/// The exercises that `mine` is to be made of, when it is named or, where no algorithm is, there is
+/// something to measure.
+std::optional<std::vector<std::string>> mine_to_measure(
+    Context& context, const std::vector<std::string>& words
+) {
+    const std::optional<bool> named = names_mine(words);
+    if (!named.value_or(read_progress(context.root).done.contains(kMeasured))) {
+        return std::nullopt;
+    }
+    const std::vector<std::string> finished = finished_exercises(context, false);
+    const bool passes = std::ranges::find(finished, kMeasured) != finished.end();
+    return named || passes ? std::optional(finished) : std::nullopt;
+}
+
+bool asks_for_plot(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word == "--svg" || word.starts_with("--svg=");
+    });
+}
+
+void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
+    expect_rank_count(ranks);
+    if (asks_for_plot(passed_on)) {
+        install(context, "plot");
+    }
+    if (const auto exercises = mine_to_measure(context, passed_on)) {
+        configure_mine(context, *exercises);
+        const auto library = context.build_folder() / "course" / "lab" / "libmine.so";
+        build_with_notice(context, "mine", library, "Building your stack");
+        passed_on.emplace_back("--mine");
+        passed_on.emplace_back(library);
+    }
+    if (isatty(STDERR_FILENO) == 1) {
+        passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
+    }
+    const auto program = context.build_folder() / "course" / "lab" / "bench";
+    build_with_notice(context, "bench", program, "Building the bench");
+    context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("bench", "Measure algorithms side by side");
+    auto ranks = std::make_shared<int>(2);
+    auto help = std::make_shared<bool>(false);
+    command->add_option("-n,--ranks", *ranks, "Processes")->capture_default_str();
+    command->add_flag("--help-bench", *help, "The bench's own options");
+    command->footer(kOptions);
+    pass_on_the_rest(*command, context);
+    command->callback([&context, command, ranks, help] {
+        if (*help) {
+            bench(context, 1, {"--help"});
+        } else {
+            bench(context, *ranks, command->remaining());
+        }
+    });
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,62 @@
+#include "course/cli/commands/passed_on.hpp"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstring>
+#include <fmt/core.h>
+
+#include "course/cli/build/build.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr int kSignalled = 128;  // and the signal's number: a shell's way to say it
+
+}  // namespace
+
+void pass_on_the_rest(CLI::App& command, Context& context) {
+    command.allow_extras();
+    command.fallthrough(false);  // an option that is not known here is the program's, not the app's
+    command.add_flag("--verbose", context.verbose, "Show every cmake and mpirun line");
+}
+
+void build_with_notice(
+    Context& context,
+    const std::string& target,
+    const std::filesystem::path& product,
+    const std::string& notice
+) {
+    if (!std::filesystem::exists(product)) {
+        fmt::print(stderr, "{}\n", notice);
+    }
+    build_targets(context, {target});
+}
+
+int run_ranks(
+    Context& context,
+    int ranks,
+    Purpose purpose,
+    const std::filesystem::path& program,
+    const std::vector<std::string>& arguments
+) {
+    std::vector<std::string> command = mpirun(ranks, purpose);
+    command.push_back(program.string());
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    RunOptions options;
+    options.environment = mpi_environment(ranks, purpose);
+    options.folder = std::filesystem::current_path();
+    options.attached = true;
+    const int status = run(context, command, options).status;
+    if (status > kSignalled) {
+        fmt::print(
+            stderr, "shardlings: one of the processes died of SIG{}{}\n",
+            sigabbrev_np(status - kSignalled),
+            status - kSignalled == SIGKILL ? ": is there enough memory? Smaller sizes need less"
+                                           : ""
+        );
+    }
+    return status;
+}
+
+}  // namespace dist::cli

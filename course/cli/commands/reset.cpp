@@ -1,0 +1,110 @@
+// reset: the stub again, with the student's file kept aside.
+#include "course/cli/commands/reset.hpp"
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+
+#include "course/cli/commands/command.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/exercises/progress.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/files.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The newest committed version that still is a stub: students commit their own work, too.
+std::string committed_stub(const Context& context, const fs::path& source) {
+    const Ended log = run(context, {"git", "log", "--format=%H", "--", source.string()});
+    std::istringstream commits(log.ok() ? log.output : "");
+    for (std::string commit; std::getline(commits, commit);) {
+        const Ended shown = run(context, {"git", "show", commit + ":" + source.string()});
+        const bool stub = shown.output.find("TODO") != std::string::npos &&
+                          shown.output.find("throw NotImplemented(") != std::string::npos;
+        if (shown.ok() && stub) {
+            return shown.output;
+        }
+    }
+    throw CommandError(
+        exit_status::kUsage,
+        "git knows no stub of " + source.string() + ": reset needs a clone of the course"
+    );
+}
+
+// Errors  CommandError when `file` cannot be written whole.
+void write_text(const fs::path& file, const std::string& text) {
+    const fs::path temporary = file.string() + ".new";
+    std::ofstream out(temporary, std::ios::binary);
+    out << text << std::flush;
+    if (!out) {
+        throw CommandError(exit_status::kUsage, "cannot write " + temporary.string());
+    }
+    fs::rename(temporary, file);
+}
+
+}  // namespace
+
+void reset(Context& context, const Exercise& exercise) {
+    const fs::path file = context.root / exercise.source();
+    const std::string stub = committed_stub(context, exercise.source());
+    const std::string mine = read_text(file);
+    if (mine == stub) {
+        fmt::print("{} is the stub already.\n", exercise.source().string());
+        return;
+    }
+    const fs::path backup =
+        fs::path(".shardlings") / "backup" /
+        fmt::format("{:%Y-%m-%d_%H-%M-%S}", fmt::localtime(std::time(nullptr))) / exercise.source();
+    if (fs::exists(file)) {
+        fs::create_directories((context.root / backup).parent_path());
+        write_text(context.root / backup, mine);
+        fmt::print("Your file is kept: {}\n", backup.string());
+    }
+    write_text(file, stub);
+    Progress progress = read_progress(context.root);
+    progress.done.erase(exercise.name);
+    progress.hints.erase(exercise.name);
+    progress.current = exercise.name;
+    write_progress(context.root, progress);
+    fmt::print("{} is the stub again.\n", exercise.source().string());
+}
+
+void add_reset(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("reset", "The stub again; your file is kept aside");
+    auto name = std::make_shared<std::string>();
+    auto yes = std::make_shared<bool>(false);
+    command->add_option("NAME", *name, "An exercise")->required();
+    command->add_flag("--yes", *yes, "Do not ask");
+    command->callback([&context, name, yes] {
+        const Manifest manifest = read_manifest(context.root);
+        const Exercise& exercise = manifest.find(*name);
+        if (!*yes) {
+            if (isatty(STDIN_FILENO) == 0) {
+                throw UsageError("reset asks before it does anything; here, say --yes");
+            }
+            fmt::print("Put the stub back into {}? [y/N] ", exercise.source().string());
+            std::fflush(stdout);
+            std::string answer;
+            std::getline(std::cin, answer);
+            if (answer != "y" && answer != "Y" && answer != "yes") {
+                fmt::print("Nothing was changed.\n");
+                return;
+            }
+        }
+        reset(context, exercise);
+    });
+}
+
+}  // namespace dist::cli

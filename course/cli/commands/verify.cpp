@@ -1,0 +1,50 @@
+// verify: runs every exercise again. What passes is marked as done, and only that.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "course/cli/commands/command.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/exercises/progress.hpp"
+#include "course/cli/launch/attempt.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/report/report.hpp"
+
+namespace dist::cli {
+namespace {
+
+int verify(Context& context) {
+    const Manifest manifest = read_manifest(context.root);
+    std::size_t done = 0;
+    std::size_t skipped = 0;
+    for (const Exercise& exercise : manifest.exercises) {
+        const State status = run_test(context, program_of(exercise)).status;
+        Progress progress = read_progress(context.root);
+        const bool lost = status != State::pass && progress.done.contains(exercise.name);
+        done += status == State::pass ? 1 : 0;
+        skipped += status == State::skipped ? 1 : 0;
+        note(progress, exercise.name, status);
+        write_progress(context.root, progress);
+        const Colour colour = status == State::pass ? Colour::green
+                              : lost                ? Colour::red
+                                                    : Colour::dim;
+        fmt::print(
+            "  {} {}{}\n", paint(fmt::format("{:<13}", name_of(status)), colour, use_colours()),
+            exercise.name, lost ? "   passed before: no longer marked as done" : ""
+        );
+        std::fflush(stdout);
+    }
+    fmt::print("\n{} of {} exercises done", done, manifest.exercises.size());
+    fmt::print("{}\n", skipped > 0 ? fmt::format(", {} skipped", skipped) : "");
+    return done == manifest.exercises.size()             ? exit_status::kDone
+           : done + skipped == manifest.exercises.size() ? exit_status::kSkipped
+                                                         : exit_status::kFailed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Context& context) {
+    auto* command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
+    command->callback([&context] { context.status = verify(context); });
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,39 @@
+// What an exercise is made of, and whether all of it is there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/process/context.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+/// What is missing or unfinished, a sentence each: files, header, hints, TODO, mutants, lesson.
+std::vector<std::string> missing_parts(const Context& context, const Exercise& exercise);
+
+/// The stub as committed, whatever the student has written since; the file itself without git.
+std::string committed_stub(const Context& context, const Exercise& exercise);
+
+/// A file that is tried in the place of an exercise's, and what must come of it. Its first lines:
+///
+///     // Every rank passes its whole tensor around the ring.
+///     // state: fail
+///     // says: bytes_sent
+///
+/// In a difference (difference.hpp) they stand above it, without the slashes.
+struct Case {
+    std::filesystem::path file;  // relative to the repository
+    State state = State::pass;
+    std::vector<std::string> says;  // the report contains each of these
+};
+
+/// The cases of a folder, by name; none when the folder is not there.
+/// Errors  CommandError for a file without a state, unless `otherwise` is what it then expects.
+std::vector<Case> read_cases(
+    const Context& context, const std::filesystem::path& folder, const State* otherwise = nullptr
+);
+
+}  // namespace dist::cli

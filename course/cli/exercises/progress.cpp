@@ -1,0 +1,91 @@
+#include "course/cli/exercises/progress.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path file_of(const fs::path& root) {
+    return root / ".shardlings" / "progress";
+}
+
+}  // namespace
+
+void note(Progress& progress, const std::string& name, State status) {
+    progress.done.erase(name);
+    progress.skipped.erase(name);
+    if (status == State::pass) {
+        progress.done.insert(name);
+    } else if (status == State::skipped) {
+        progress.skipped.insert(name);
+    }
+}
+
+Progress read_progress(const fs::path& root) {
+    Progress progress;
+    std::ifstream file(file_of(root));
+    std::string line;
+    while (std::getline(file, line)) {
+        std::istringstream words(line);
+        std::string what;
+        std::string name;
+        words >> what >> name;
+        if (what == "done") {
+            progress.done.insert(name);
+        } else if (what == "skipped") {
+            progress.skipped.insert(name);
+        } else if (what == "hints") {
+            words >> progress.hints[name];
+        } else if (what == "solution") {
+            progress.solutions_seen.insert(name);
+        } else if (what == "current") {
+            progress.current = name;
+        }
+    }
+    return progress;
+}
+
+void write_progress(const fs::path& root, const Progress& progress) {
+    const fs::path path = file_of(root);
+    const fs::path temporary = path.string() + ".new";
+    std::error_code ignored;  // a folder that cannot be written costs the memory, not the run
+    fs::create_directories(path.parent_path(), ignored);
+    std::ofstream file(temporary);
+    file << "# What shardlings remembers. May be deleted at any time; proves nothing.\n";
+    file << "current " << progress.current << '\n';
+    for (const std::string& name : progress.done) {
+        file << "done " << name << '\n';
+    }
+    for (const std::string& name : progress.skipped) {
+        file << "skipped " << name << '\n';
+    }
+    for (const auto& [name, seen] : progress.hints) {
+        file << "hints " << name << ' ' << seen << '\n';
+    }
+    for (const std::string& name : progress.solutions_seen) {
+        file << "solution " << name << '\n';
+    }
+    file.close();
+    if (file) {
+        fs::rename(temporary, path, ignored);
+    }
+}
+
+const Exercise* current_exercise(const Manifest& manifest, const Progress& progress) {
+    const Exercise* first_open = nullptr;
+    for (const Exercise& exercise : manifest.exercises) {
+        if (progress.done.contains(exercise.name) || progress.skipped.contains(exercise.name)) {
+            continue;
+        }
+        if (exercise.name == progress.current) {
+            return &exercise;
+        }
+        first_open = first_open == nullptr ? &exercise : first_open;
+    }
+    return first_open;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,20 @@
+// From addresses in an executable to lines that somebody wrote.
+#pragma once
+
+#include <filesystem>
+
+#include "course/cli/process/context.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+/// Fills every `where` of `tests` from the frames: the innermost one in `file`, the file under
+/// test, otherwise in a reference solution, otherwise in the test.
+void locate(
+    const Context& context,
+    const std::filesystem::path& executable,
+    const std::filesystem::path& file,
+    std::vector<TestResult>& tests
+);
+
+}  // namespace dist::cli

@@ -1,0 +1,162 @@
+#include "course/cli/judge/ended.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "course/cli/judge/explain.hpp"
+
+namespace dist::cli {
+namespace {
+
+using harness::End;
+
+constexpr long kTail = 1L << 40;  // "to the end"
+
+/// The thread of a rank that waits; of one that was stopped, the thread that had waited for long.
+const harness::Line& line_that_waited(const harness::Slot& slot) {
+    for (const harness::Line& line : slot.line) {
+        if (line.phase == harness::Phase::waiting ||
+            (slot.end == End::unwound && line.frames.count > 0)) {
+            return line;
+        }
+    }
+    return slot.line[0];
+}
+
+bool was_unwound(const Job& job) {
+    const auto* const first = job.board->slot;
+    const auto unwound = [](const harness::Slot& slot) { return slot.end == End::unwound; };
+    return std::any_of(first, first + job.logs.size(), unwound);
+}
+
+}  // namespace
+
+std::pair<State, std::string> explain_end(
+    int rank, const harness::Slot& slot, const std::string& output
+) {
+    const int code = slot.end_code;
+    const auto limit = [&](State state, const std::string& otherwise) {
+        return std::pair(state, slot.end_message[0] != '\0' ? slot.end_message : otherwise);
+    };
+    switch (slot.end.load()) {
+        case End::signalled:
+            return limit(State::crash, explain_signal(rank, code, slot.fault_address, output));
+        case End::exited:
+        case End::finished:
+            return {
+                State::early_exit, fmt::format(
+                                       "rank {} ended in the middle of the test by {}({}): a "
+                                       "function returns, it does not "
+                                       "end the program",
+                                       rank, slot.exit_called != 0 ? "exit" : "_exit", code
+                                   )};
+        case End::aborted:
+            return {State::abort, fmt::format("rank {} called MPI_Abort with code {}", rank, code)};
+        case End::time_limit:
+            return limit(
+                State::time_limit,
+                fmt::format("rank {} computes without end and calls no MPI: an endless loop?", rank)
+            );
+        case End::asleep:
+            return limit(
+                State::time_limit, fmt::format(
+                                       "rank {} sleeps, or was stopped, and not in an MPI call: "
+                                       "what does it wait for?",
+                                       rank
+                                   )
+            );
+        case End::memory_limit:
+            return limit(
+                State::memory_limit, fmt::format("rank {} took more and more memory", rank)
+            );
+        case End::output_limit:
+            return limit(State::output_limit, fmt::format("rank {} printed without end", rank));
+        case End::none:
+        case End::left:
+        case End::unwound:
+            break;
+    }
+    return {State::not_run, ""};
+}
+
+RankResult rank_from_board(int rank, const Job& job) {
+    const harness::Slot& slot = job.board->slot[rank];
+    RankResult result;
+    result.rank = rank;
+    const long begin = job.logs[static_cast<std::size_t>(rank)].output_end;
+    result.output = read_output(job.folder, rank, begin, kTail);
+    const auto [state, message] = explain_end(rank, slot, result.output);
+    const harness::Frames* frames = &slot.end_frames;
+    if (state != State::not_run) {
+        const End end = slot.end;
+        result.phase = "died";
+        result.message = message;
+        result.exit_code = slot.end_code;
+        result.state = end == End::signalled ? "signal" : end == End::aborted ? "abort" : "exit";
+        if (end == End::time_limit || end == End::asleep) {
+            result.state = "computing";
+            result.phase = end == End::asleep ? "asleep" : "computing";
+        }
+        if (end == End::signalled) {
+            result.signal = fmt::format("SIG{}", sigabbrev_np(slot.end_code));
+        }
+    } else {
+        const harness::Line& line = line_that_waited(slot);
+        const bool waited = line.phase == harness::Phase::waiting || slot.end == End::unwound;
+        result.phase = waited && line.call[0] != '\0' ? "waiting" : "stopped";
+        result.state = result.phase == "waiting" ? "blocked" : "ok";
+        result.call = result.phase == "waiting" ? line.call : "";
+        result.peer = line.peer;
+        result.tag = line.tag;
+        frames = &line.frames;
+    }
+    for (int i = 0; i < std::clamp(frames->count.load(), 0, harness::kMaxFrames); ++i) {
+        result.frames.push_back(frames->address[i]);
+    }
+    return result;
+}
+
+std::pair<State, std::string> explain_stop(const Job& job) {
+    if (job.timed_out) {
+        return {
+            State::time_limit,
+            fmt::format("the run took longer than {:.0f} s and was ended", job.wall_limit_s)};
+    }
+    if (was_unwound(job)) {  // why they were stopped, before they died of it
+        const bool forbidden = job.board->stop == harness::Stop::forbidden;
+        return {forbidden ? State::forbidden : State::hang, job.board->stop_message};
+    }
+    return {State::harness_error, "the processes ended without saying why: " + job.output};
+}
+
+TestResult explain_no_plan(const Job& job) {
+    TestResult test;
+    test.name = "the program reaches its tests";
+    test.planned = false;
+    test.ranks = static_cast<int>(job.logs.size());
+    const std::string& text = job.output;
+    if (job.timed_out) {
+        test.status = State::time_limit;
+        test.message =
+            fmt::format("it had not begun after {:.0f} s, and was ended", job.wall_limit_s);
+    } else if (text.find("on signal") != std::string::npos) {
+        test.status = State::crash;
+        test.message = "it died before the first test: does something run before main?";
+    } else if (job.status == 0 || text.find("non-zero") != std::string::npos) {
+        test.status = State::early_exit;
+        test.message = fmt::format(
+            "it ended with status {} before the first test: something calls exit() before main, or "
+            "has "
+            "taken main's place",
+            job.status
+        );
+    } else {
+        test.status = State::harness_error;
+        test.message = "mpirun did not start the processes:\n" + text;
+    }
+    return test;
+}
+
+}  // namespace dist::cli

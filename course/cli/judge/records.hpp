@@ -1,0 +1,71 @@
+// What the processes of one job left behind: see course/protocol/protocol.hpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "course/cli/result/result.hpp"
+#include "course/protocol/protocol.hpp"
+
+namespace dist::cli {
+
+/// Where a rank stood when its test was stopped.
+struct Wait {
+    std::string phase;  // waiting, returned, threw, computing; empty: was not stopped
+    std::string call;
+    int peer = -1;
+    int tag = -1;
+    double since_s = 0;
+    std::vector<std::uint64_t> frames;
+};
+
+/// One rank's record of one test.
+struct Record {
+    std::string test;
+    std::string state;
+    int ranks = 0;
+    std::string message;
+    double duration_s = 0;
+    std::vector<Failure> failures;
+    std::string output;
+    Wait wait;
+    std::vector<std::pair<std::string, long>> traffic;
+};
+
+/// All records of one rank.
+struct RankLog {
+    bool planned = false;
+    std::vector<std::string> plan;
+    std::vector<Record> records;
+    bool finished = false;
+    long output_end = 0;  // where the last record's output ends in rank-R.out
+};
+
+/// Reads rank-R.jsonl and the parts of rank-R.out that it speaks of. A line that was cut short, or
+/// is no JSON, counts as not written.
+RankLog read_rank_log(const std::filesystem::path& folder, int rank);
+
+/// What rank R printed from `begin` on, at most a few thousand bytes: for a rank that wrote no
+/// record.
+std::string read_output(const std::filesystem::path& folder, int rank, long begin, long end);
+
+/// The board of a run folder, in shared memory.
+class BoardFile {
+  public:
+    /// Makes a zeroed one.
+    explicit BoardFile(const std::filesystem::path& folder);
+    ~BoardFile();
+    BoardFile(const BoardFile&) = delete;
+    BoardFile& operator=(const BoardFile&) = delete;
+    const harness::Board& operator*() const { return *board_; }
+    const harness::Board* operator->() const { return board_; }
+
+  private:
+    harness::Board* board_ = nullptr;
+};
+
+}  // namespace dist::cli

@@ -1,0 +1,37 @@
+// From what the processes of a job left to the state of each test.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "course/cli/judge/records.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+/// What one mpirun left behind.
+struct Job {
+    std::filesystem::path folder;
+    std::vector<RankLog> logs;  // one for each rank
+    const harness::Board* board = nullptr;
+    int status = 0;      // of mpirun
+    std::string output;  // of mpirun itself
+    bool timed_out = false;
+    double wall_limit_s = 0;
+};
+
+struct Verdict {
+    std::vector<TestResult> tests;  // those that have a state now, in order
+    std::string rest_after;         // a rank died in this test, and others are planned after it
+    bool planned = false;           // at least one rank said what it was about to run
+};
+
+/// Judges every test of the plan that can be judged. A pass is a complete record: "pass" from every
+/// rank, and every rank finished, or stopped only because another died later.
+Verdict judge(const Job& job);
+
+/// The state of a whole run: pass when all tests passed, otherwise that of the first that did not.
+State overall(const std::vector<TestResult>& tests);
+
+}  // namespace dist::cli

@@ -1,0 +1,92 @@
+#include "course/cli/launch/attempt.hpp"
+
+#include "course/cli/launch/gpu.hpp"
+#include "course/cli/process/error.hpp"
+
+namespace dist::cli {
+
+Result run_test(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    if (const std::string reason = program.for_gpu() ? gpu_code_missing(context) : "";
+        !reason.empty()) {
+        return skipped(program, reason, options, as);
+    }
+    const Built built = build_test(context, program, as);
+    return run_built(context, program, built, options, as);
+}
+
+Result run_built(
+    Context& context,
+    const Program& program,
+    const Built& built,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    if (built.ok) {
+        return launch(context, program, built.executable, as, options);
+    }
+    Result result;
+    result.exercise = program.name;
+    result.source = as.empty() ? program.source.string() : as.string();
+    result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
+    result.status = State::build_error;
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    result.message = built.error;
+    result.build_log = built.log;
+    return result;
+}
+
+Result skipped(
+    const Program& program,
+    const std::string& reason,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    Result result;
+    result.exercise = program.name;
+    result.source = as.empty() ? program.source.string() : as.string();
+    result.as = as.string();
+    result.status = State::skipped;
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    result.message = reason;
+    return result;
+}
+
+Result run_anywhere(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    Result result = run_test(context, program, options, as);
+    if (program.for_gpu() && result.status == State::skipped && !result.tests.empty()) {
+        result.stand_in.push_back(run_test(context, on_stand_in(program), options, as));
+    }
+    return result;
+}
+
+Result run_on_stand_in(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    if (!program.for_gpu()) {
+        throw UsageError(program.name + " needs no stand-in: it runs without a GPU");
+    }
+    Result result = run_test(context, on_stand_in(program), options, as);
+    if (result.status == State::pass) {
+        result.status = State::skipped;
+        result.message = "right on the host's stand-in for CUDA and NCCL; there is no GPU in it";
+    }
+    return result;
+}
+
+}  // namespace dist::cli

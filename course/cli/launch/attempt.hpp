@@ -1,0 +1,59 @@
+// A file is built, tried and judged: what run, verify, watch and check have in common.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "course/cli/build/build.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/launch/launch.hpp"
+#include "course/cli/process/context.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+/// Builds `program`, with `as` in the place of its source unless empty, and runs its test. A build
+/// error is a result too.
+/// Errors  as build_test and launch
+Result run_test(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options = {},
+    const std::filesystem::path& as = {}
+);
+
+/// The second half of run_test: for a test that has been built already.
+Result run_built(
+    Context& context,
+    const Program& program,
+    const Built& built,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+/// The result of a test that was not even built, because of `reason`.
+Result skipped(
+    const Program& program,
+    const std::string& reason,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+/// run_test; where there is no GPU, a GPU exercise is tried on the stand-in as well: Result::stand_in.
+Result run_anywhere(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options = {},
+    const std::filesystem::path& as = {}
+);
+
+/// The stand-in alone, and skipped where all is right on it.
+/// Errors  UsageError for an exercise that is not for GPUs
+Result run_on_stand_in(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+}  // namespace dist::cli

@@ -1,0 +1,117 @@
+#include "course/cli/launch/launch.hpp"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <regex>
+
+#include "course/cli/build/difference.hpp"
+#include "course/cli/judge/addresses.hpp"
+#include "course/cli/judge/verdict.hpp"
+#include "course/cli/launch/job.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/files.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so in every test
+
+/// Names of the tests as their file spells them.
+std::vector<std::string> names_in(const fs::path& file) {
+    const std::string text = read_text(file);
+    static const std::regex name(R"re(TEST_CASE\(\s*"([^"]*)")re");
+    std::vector<std::string> names;
+    for (std::sregex_iterator i(text.begin(), text.end(), name); i != std::sregex_iterator(); ++i) {
+        names.push_back((*i)[1]);
+    }
+    return names;
+}
+
+[[noreturn]] void refuse_test_name(
+    const Context& context, const Program& program, const std::string& text
+) {
+    const std::string file = program.source.parent_path().filename() / (program.name + "_test.cpp");
+    std::string line =
+        fmt::format("no test of {} has '{}' in its name; there are:", program.name, text);
+    for (const std::string& name : names_in(context.root / "tests" / file)) {
+        line += "\n  " + name;
+    }
+    throw UsageError(line);
+}
+
+/// The command that runs exactly this test again.
+std::string repro_of(const Result& result, const TestResult& test, const LaunchOptions& options) {
+    std::vector<std::string> words = {"./shardlings", "run", result.exercise};
+    if (!result.as.empty()) {
+        words.insert(words.end(), {"--as", result.as});
+    }
+    words.insert(
+        words.end(), {"-n", std::to_string(test.ranks), "--seed", std::to_string(options.seed)}
+    );
+    if (test.planned) {
+        words.insert(words.end(), {"--test", test.name});
+    }
+    if (result.on_stand_in) {
+        words.emplace_back("--stand-in");
+    }
+    if (options.delays) {
+        words.emplace_back("--delays");
+    }
+    return shell_line(words);
+}
+
+}  // namespace
+
+Result launch(
+    Context& context,
+    const Program& program,
+    const fs::path& executable,
+    const fs::path& as,
+    const LaunchOptions& options
+) {
+    expect_rank_count(options.ranks > 0 ? options.ranks : program.ranks);
+    const auto begin = std::chrono::steady_clock::now();
+    Result result;
+    result.exercise = program.name;
+    result.source = as.empty() ? program.source.string() : as.string();
+    result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    LaunchOptions rest = options;
+    std::string after;
+    do {
+        Verdict verdict = run_job(context, program, executable, rest, after);
+        // each job has at least one test less to run; one that brings nothing would do so for ever
+        after = verdict.tests.empty() || !verdict.planned ? "" : verdict.rest_after;
+        if (!verdict.tests.empty() && verdict.tests.back().status == State::time_limit) {
+            rest.compute_s = kSecondLoopS;
+        }
+        result.tests.insert(
+            result.tests.end(), std::make_move_iterator(verdict.tests.begin()),
+            std::make_move_iterator(verdict.tests.end())
+        );
+    } while (!after.empty());
+    if (result.tests.empty() && !options.test.empty()) {
+        refuse_test_name(context, program, options.test);
+    }
+    locate(
+        context, executable, as.empty() ? context.root / program.source : source_of(context, as),
+        result.tests
+    );
+    for (TestResult& test : result.tests) {
+        test.repro = repro_of(result, test, options);
+    }
+    result.status = overall(result.tests);
+    if (result.status == State::skipped && result.passed() == 0) {
+        result.message = result.tests.front().message;  // why nothing ran
+    }
+    result.duration_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,39 @@
+// Starts the processes of a test and brings back what they left, however they ended.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/process/context.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+struct LaunchOptions {
+    int ranks = 0;  // 0: as many as the test uses; otherwise only worlds of this size
+    std::uint64_t seed = 1;
+    std::string test;      // only tests whose name holds this
+    bool delays = false;   // seeded delays in MPI calls
+    double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
+    bool keep = false;     // leave the run folder
+    double wall_limit_s = 300;
+};
+
+/// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
+/// test has a state: again, for the rest, when a rank died.
+/// Errors  UsageError for a rank count or a test name that makes no sense; Interrupted.
+Result launch(
+    Context& context,
+    const Program& program,
+    const std::filesystem::path& executable,
+    const std::filesystem::path& as,
+    const LaunchOptions& options
+);
+
+/// Refuses 0 ranks, more than 64, and more than 8 for each core.
+void expect_rank_count(int ranks);
+
+}  // namespace dist::cli

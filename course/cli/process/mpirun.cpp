@@ -1,0 +1,64 @@
+#include "course/cli/process/mpirun.hpp"
+
+#include <sys/uio.h>
+#include <thread>
+#include <unistd.h>
+
+namespace dist::cli {
+namespace {
+
+bool one_core_each(int ranks, Purpose purpose) {
+    return purpose == Purpose::measure &&
+           ranks <= static_cast<int>(std::thread::hardware_concurrency());
+}
+
+/// Whether a process may read another's memory, which is how Open MPI passes large messages with
+/// one copy. Some containers forbid the call, and Open MPI would complain of it for each message.
+bool single_copy_allowed() {
+    int from = 1;
+    int to = 0;
+    const iovec local{&to, sizeof to};
+    const iovec remote{&from, sizeof from};
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof from;
+}
+
+}  // namespace
+
+std::vector<std::string> mpirun(int ranks, Purpose purpose) {
+    std::vector<std::string> command = {"mpirun", "--map-by", ":OVERSUBSCRIBE", "--bind-to"};
+    command.emplace_back(one_core_each(ranks, purpose) ? "core:overload-allowed" : "none");
+    for (const char* word : {"--mca", "pml", "ob1", "--mca", "btl", "self,vader", "-np"}) {
+        command.emplace_back(word);
+    }
+    command.push_back(std::to_string(ranks));
+    return command;
+}
+
+Environment mpi_environment(int ranks, Purpose purpose) {
+    Environment environment = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMP_NUM_THREADS", "1"},
+    };
+    if (!one_core_each(ranks, purpose)) {
+        environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+    }
+    // A rank that has died can no longer be read from. And Open MPI 5.0 reads a message that is
+    // longer than the receiver's buffer to its end, over whatever comes behind the buffer.
+    if (purpose == Purpose::test || !single_copy_allowed()) {
+        environment.emplace_back("OMPI_MCA_btl_vader_single_copy_mechanism", "none");  // 4
+        environment.emplace_back("OMPI_MCA_smsc", "^cma,knem,xpmem");                  // 5
+    }
+    if (purpose == Purpose::test) {
+        environment.emplace_back("OMPI_MCA_opal_signal", "");  // no stack traces: reports say where
+        // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
+        environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1");
+        environment.emplace_back("UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");
+    } else {
+        // the program has said what is wrong: no page of mpirun's about its exit status
+        environment.emplace_back("OMPI_MCA_orte_execute_quiet", "1");
+    }
+    return environment;
+}
+
+}  // namespace dist::cli

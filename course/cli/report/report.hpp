@@ -1,0 +1,23 @@
+// What people read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/result/result.hpp"
+
+namespace dist::cli {
+
+/// The run as text: passing tests in a line each, the first failing one in full, then what to type.
+/// `exercise` is null for a self test.
+std::string report(const Result& result, const Exercise* exercise, bool colours);
+
+/// True when standard output is a terminal and NO_COLOR is not set.
+bool use_colours();
+
+enum class Colour { none, red, green, yellow, blue, bold, dim };
+/// `text` in a colour, or as it is.
+std::string paint(std::string_view text, Colour colour, bool colours);
+
+}  // namespace dist::cli

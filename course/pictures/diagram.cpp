@@ -1,0 +1,181 @@
+#include "course/pictures/diagram.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <map>
+
+#include "course/pictures/layout.hpp"
+
+namespace dist::pictures {
+namespace {
+
+using harness::MessageRecord;
+
+// Each is dark enough for white text on it, and for a line on white.
+constexpr std::array kColours = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#0e7490",
+                                 "#854d0e", "#be185d", "#475569", "#b91c1c"};
+
+constexpr int kHeadPx = 8;  // of an arrow
+
+int y_of(const Layout& layout, int round) {
+    return layout.y[static_cast<std::size_t>(round)];
+}
+
+const char* colour_of(const Arrow& arrow) {
+    return kColours[static_cast<std::size_t>(arrow.label.colour) % kColours.size()];
+}
+
+// What the picture shows, in words: for those who do not see it.
+std::string description(const std::vector<MessageRecord>& messages) {
+    std::string text;
+    int round = 0;
+    for (const MessageRecord& message : messages) {
+        text += message.end == round
+                    ? ", "
+                    : fmt::format("{}Round {}: ", round == 0 ? "" : ". ", message.end);
+        text += fmt::format("{} to {}", message.src, message.dst);
+        round = message.end;
+    }
+    return text + ".";
+}
+
+std::string opening(const Diagram& diagram, const Layout& layout, const std::string& words) {
+    return fmt::format(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' height='{1}' "
+        "role='img' aria-labelledby='t d' "
+        "font-family='sans-serif' font-size='12' text-anchor='middle'>\n"
+        "<title id='t'>{2}: every message, round by round</title>\n"
+        "<desc id='d'>{3}</desc>\n"
+        "<rect width='{0}' height='{1}' rx='8' fill='#ffffff'/>\n"
+        "<text x='16' y='30' font-size='15' font-weight='bold' fill='#1f2937' "
+        "text-anchor='start'>{2}</text>\n",
+        layout.width(), layout.height(), diagram.heading, words
+    );
+}
+
+std::string rounds_and_lanes(const Layout& layout) {
+    std::string lines = "<g stroke='#e5e7eb'>\n";
+    std::string names = "<g fill='#6b7280'>\n";
+    for (int round = 0; round <= layout.rounds; ++round) {
+        lines += fmt::format("<path d='M16 {}H{}'/>\n", y_of(layout, round), layout.width() - 16);
+        if (round > 0) {
+            names += fmt::format(
+                "<text x='42' y='{}'>round {}</text>\n",
+                (y_of(layout, round - 1) + y_of(layout, round)) / 2 + 4, round
+            );
+        }
+    }
+    lines += "</g>\n<g stroke='#9ca3af' stroke-width='1.5'>\n";
+    names += "</g>\n<g font-size='14' fill='#1f2937'>\n";
+    for (int lane = layout.first; lane <= layout.last; ++lane) {
+        const bool again = lane - layout.ranks >= layout.first;
+        lines += fmt::format(
+            "<path d='M{} {}V{}'{}/>\n", layout.x(lane), y_of(layout, 0) - 16,
+            y_of(layout, layout.rounds) + 10, again ? " stroke-dasharray='6 5'" : ""
+        );
+        names += fmt::format(
+            "<text x='{}' y='{}'{}>rank {}</text>\n", layout.x(lane), y_of(layout, 0) - 24,
+            again ? " fill='#6b7280'" : "", lane % layout.ranks
+        );
+    }
+    return lines + "</g>\n" + names + "</g>\n";
+}
+
+int root_of(int square) {
+    int root = 0;
+    while ((root + 1) * (root + 1) <= square) {
+        ++root;
+    }
+    return root;
+}
+
+// The line from its sender's lane to where its head begins, in the last of its rounds.
+std::string line_of(const Layout& layout, const Arrow& arrow) {
+    const bool meets_label = layout.labelled.count({arrow.dst, arrow.end}) > 0;
+    const int x = layout.x(arrow.src);
+    const int y = y_of(layout, arrow.end - 1) + (arrow.waits() ? 0 : kLabelPx / 2);
+    const int dx = layout.x(arrow.dst) - x;
+    const int dy = y_of(layout, arrow.end) - (meets_label ? kLabelPx / 2 + 3 : 4) - y;
+    const int length = root_of(dx * dx + dy * dy);
+    return fmt::format(
+        "M{} {}L{} {}", x, y, x + dx - dx * kHeadPx / length, y + dy - dy * kHeadPx / length
+    );
+}
+
+std::string stroke_of(const Layout& layout, const Arrow& arrow) {
+    const int tenths =
+        layout.even ? 20 : 15 + 30 * (arrow.bytes / 4) / std::max(1, layout.most_bytes / 4);
+    return fmt::format("{}.{}", tenths / 10, tenths % 10);
+}
+
+std::string arrows_of(const Layout& layout) {
+    std::map<std::string, std::string> by_colour;
+    std::string waits;
+    for (const Arrow& arrow : layout.arrows) {
+        by_colour[colour_of(arrow)] += fmt::format(
+            "<path stroke-width='{}' d='{}'/>\n", stroke_of(layout, arrow), line_of(layout, arrow)
+        );
+        if (arrow.waits()) {
+            waits += fmt::format(
+                "<path stroke='{}' d='M{} {}V{}'/>\n", colour_of(arrow), layout.x(arrow.src),
+                y_of(layout, arrow.begin), y_of(layout, arrow.end - 1)
+            );
+        }
+    }
+    std::string text;
+    if (!waits.empty()) {
+        text = "<g stroke-width='3' stroke-dasharray='1 6' stroke-linecap='round'>\n" + waits +
+               "</g>\n";
+    }
+    for (const auto& [colour, lines] : by_colour) {
+        text += fmt::format(
+            "<marker id='h{1}' viewBox='0 0 10 10' refX='1' refY='5' markerWidth='10' "
+            "markerHeight='10' markerUnits='userSpaceOnUse' orient='auto'>"
+            "<path d='M0 0L10 5L0 10z' fill='{0}'/></marker>\n"
+            "<g stroke='{0}' marker-end='url(#h{1})'>\n{2}</g>\n",
+            colour, colour.substr(1), lines
+        );
+    }
+    return text;
+}
+
+std::string labels_of(const Layout& layout) {
+    std::string boxes = "<g>\n";
+    std::string texts = "<g fill='#ffffff'>\n";
+    std::string dots = "<g fill='#6b7280'>\n";
+    for (const Arrow& arrow : layout.arrows) {
+        const int width = width_of(arrow.label.text);
+        boxes += fmt::format(
+            "<rect x='{}' y='{}' width='{}' height='{}' rx='9' fill='{}'/>\n",
+            layout.x(arrow.src) - width / 2, y_of(layout, arrow.begin) - kLabelPx / 2, width,
+            kLabelPx, colour_of(arrow)
+        );
+        texts += fmt::format(
+            "<text x='{}' y='{}'>{}</text>\n", layout.x(arrow.src), y_of(layout, arrow.begin) + 4,
+            arrow.label.text
+        );
+        if (layout.labelled.count({arrow.dst, arrow.end}) == 0) {
+            dots += fmt::format(
+                "<circle cx='{}' cy='{}' r='3'/>\n", layout.x(arrow.dst), y_of(layout, arrow.end)
+            );
+        }
+    }
+    return dots + "</g>\n" + boxes + "</g>\n" + texts + "</g>\n";
+}
+
+}  // namespace
+
+std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
+    const Layout layout = lay_out(diagram, messages);
+    std::string text = opening(diagram, layout, description(messages)) + rounds_and_lanes(layout) +
+                       arrows_of(layout) + labels_of(layout);
+    text += "<g fill='#4b5563' text-anchor='start'>\n";
+    int y = y_of(layout, layout.rounds) + 36;
+    for (const std::string& caption : layout.captions) {
+        text += fmt::format("<text x='16' y='{}'>{}</text>\n", y, caption);
+        y += kLinePx;
+    }
+    return text + "</g>\n</svg>\n";
+}
+
+}  // namespace dist::pictures

@@ -1,0 +1,117 @@
+#include "course/pictures/layout.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace dist::pictures {
+namespace {
+
+using harness::MessageRecord;
+
+std::string counted(int count, const char* unit) {
+    return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
+}
+
+// "12 messages, 3 rounds; a rank sends at most 6 floats, and receives at most 6"
+std::string totals(const Diagram& diagram, const Layout& layout) {
+    const int bytes_of_unit = diagram.in_bytes ? 1 : static_cast<int>(sizeof(float));
+    const bool empty = layout.most_bytes == 0;
+    std::vector<int> sent(static_cast<std::size_t>(diagram.ranks));
+    std::vector<int> received(sent.size());
+    for (const Arrow& arrow : layout.arrows) {
+        const int amount = empty ? 1 : arrow.bytes / bytes_of_unit;
+        sent[static_cast<std::size_t>(arrow.src)] += amount;
+        received[static_cast<std::size_t>(arrow.dst % diagram.ranks)] += amount;
+    }
+    return fmt::format(
+        "{}, {}; a rank sends at most {}, and receives at most {}",
+        counted(static_cast<int>(layout.arrows.size()), "message"), counted(layout.rounds, "round"),
+        counted(
+            *std::ranges::max_element(sent), empty              ? "message"
+                                             : diagram.in_bytes ? "byte"
+                                                                : "float"
+        ),
+        *std::ranges::max_element(received)
+    );
+}
+
+std::vector<std::string> captions_of(const Diagram& diagram, const Layout& layout) {
+    std::vector<std::string> captions = {totals(diagram, layout)};
+    if (!diagram.legend.empty()) {
+        captions.push_back(diagram.legend);
+    }
+    if (std::ranges::any_of(layout.arrows, &Arrow::waits)) {
+        captions.emplace_back("dotted: the message waits until its receiver takes it");
+    }
+    const int twice = layout.last - layout.ranks;  // the last rank that stands there twice
+    if (twice >= layout.first) {
+        captions.push_back(fmt::format(
+            "on the right: {} once more, the circle is cut open",
+            twice == 0 ? "rank 0" : fmt::format("ranks 0 to {}", twice)
+        ));
+    }
+    return captions;
+}
+
+void add_arrows(
+    Layout& layout, const Diagram& diagram, const std::vector<MessageRecord>& messages
+) {
+    layout.last = diagram.ranks - 1;
+    layout.first = diagram.circle ? layout.last : 0;
+    for (const MessageRecord& message : messages) {
+        Arrow arrow{diagram.label(message), message.src, message.dst,
+                    message.begin,          message.end, message.bytes};
+        if (diagram.circle && arrow.dst < arrow.src) {
+            arrow.dst += diagram.ranks;
+        }
+        layout.labelled.emplace(arrow.src, arrow.begin);
+        layout.first = std::min({layout.first, arrow.src, arrow.dst});
+        layout.last = std::max(layout.last, arrow.dst);
+        layout.rounds = std::max(layout.rounds, arrow.end);
+        layout.most_bytes = std::max(layout.most_bytes, arrow.bytes);
+        layout.even = layout.even && arrow.bytes == messages.front().bytes;
+        layout.arrows.push_back(std::move(arrow));
+    }
+}
+
+// A round is the higher the farther its messages go: so they do not lie too flat.
+void place_rounds(Layout& layout) {
+    std::vector<int> farthest(static_cast<std::size_t>(layout.rounds), 1);
+    for (const Arrow& arrow : layout.arrows) {
+        int& far = farthest[static_cast<std::size_t>(arrow.end - 1)];
+        far = std::max(far, std::abs(arrow.dst - arrow.src));
+    }
+    const int least_px = layout.rounds > 12 ? 30 : 46;
+    layout.y = {92};
+    for (const int far : farthest) {
+        layout.y.push_back(layout.y.back() + least_px + 10 * far);
+    }
+}
+
+}  // namespace
+
+int Layout::width() const {
+    int width = x(last) + lane_px / 2 + 16;
+    for (const std::string& caption : captions) {
+        width = std::max(width, width_of(caption) + 22);
+    }
+    return width;
+}
+
+Layout lay_out(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
+    Layout layout;
+    layout.ranks = diagram.ranks;
+    add_arrows(layout, diagram, messages);
+    place_rounds(layout);
+    int widest = 50;
+    for (const Arrow& arrow : layout.arrows) {
+        widest = std::max(widest, width_of(arrow.label.text));
+    }
+    layout.lane_px = std::max(widest + 22, 440 / (layout.last - layout.first + 1));
+    layout.left = 84 + widest / 2;
+    layout.captions = captions_of(diagram, layout);
+    return layout;
+}
+
+}  // namespace dist::pictures

@@ -1,0 +1,55 @@
+// Where things stand in a diagram. Whole pixels: nothing depends on how a machine rounds.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "course/pictures/diagram.hpp"
+
+namespace dist::pictures {
+
+inline constexpr int kCharacterPx = 7;  // a wide one of 12 px, so that any font fits
+inline constexpr int kLabelPx = 18;     // a label's height
+inline constexpr int kLinePx = 20;      // of text, at the bottom
+
+inline int width_of(const std::string& text) {
+    return kCharacterPx * static_cast<int>(text.size()) + 10;
+}
+
+/// A message as it is drawn: it stays on its sender's lane until the last of its rounds.
+struct Arrow {
+    Label label;
+    int src = 0;
+    int dst = 0;  // a lane; beyond the last rank on a circle that is cut open
+    int begin = 0;
+    int end = 0;
+    int bytes = 0;
+    [[nodiscard]] bool waits() const { return end - begin > 1; }
+};
+
+struct Layout {
+    std::vector<Arrow> arrows;
+    std::set<std::pair<int, int>> labelled;  // lane and round of each label
+    std::vector<std::string> captions;
+    std::vector<int> y;  // of the beginning of each round, and of the end of the last
+    int rounds = 0;
+    int first = 0;  // lane
+    int last = 0;
+    int ranks = 0;
+    int lane_px = 0;
+    int left = 0;  // of the first lane
+    int most_bytes = 0;
+    bool even = true;  // all messages are equally long
+
+    [[nodiscard]] int x(int lane) const { return left + (lane - first) * lane_px; }
+    [[nodiscard]] int width() const;
+    [[nodiscard]] int height() const {
+        return y.back() + 26 + kLinePx * static_cast<int>(captions.size());
+    }
+};
+
+Layout lay_out(const Diagram& diagram, const std::vector<harness::MessageRecord>& messages);
+
+}  // namespace dist::pictures

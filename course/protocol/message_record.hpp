@@ -1,0 +1,18 @@
+// A message as the tests record it and pictures show it.
+#pragma once
+
+namespace dist::harness {
+
+/// A message that the code under test sent, in rounds: it leaves when `begin`
+/// rounds are over, and is there when `end` are. end - begin - 1 rounds long nobody takes it.
+struct MessageRecord {
+    int src = 0;  // ranks in `comm`
+    int dst = 0;
+    int tag = 0;
+    int bytes = 0;  // payload only
+    int begin = 0;
+    int end = 0;
+    float first = 0;  // its first float: data[i] = i tells which part of the data it carries
+};
+
+}  // namespace dist::harness

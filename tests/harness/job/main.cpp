@@ -1,0 +1,213 @@
+// main() of every multi-process test, for Catch2 2 and 3: a rank of the job that the command
+// started.
+//
+// Catch2 runs the tests and evaluates the checks; what is written down is ours (records.hpp),
+// because its reporters know one process only and a rank may die at any moment.
+
+#if __has_include(<catch2/catch_session.hpp>)
+#include <catch2/catch_session.hpp>
+#include <catch2/catch_test_case_info.hpp>
+#include <catch2/interfaces/catch_interfaces_testcase.hpp>
+#include <catch2/internal/catch_test_case_registry_impl.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
+#define SHARDLINGS_CATCH2_V3
+#else
+#define CATCH_CONFIG_RUNNER
+#define CATCH_CONFIG_NO_POSIX_SIGNALS
+#include <catch2/catch.hpp>
+#endif
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <regex>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <mpi.h>
+
+#include "course/runtime/clock.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/job/crash.hpp"
+#include "tests/harness/job/records.hpp"
+#include "tests/harness/job/runs.hpp"
+#include "tests/harness/job/watcher.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+std::vector<std::string> plan;
+
+long output_size() {
+    std::fflush(stdout);
+    return lseek(STDOUT_FILENO, 0, SEEK_END);
+}
+
+// Writes the last words and goes: a rank has died, and MPI with it.
+[[noreturn]] void leave_job() {
+    my_slot().end = End::left;
+    std::fflush(nullptr);
+    _exit(1);
+}
+
+#ifdef SHARDLINGS_CATCH2_V3
+using ListenerBase = Catch::EventListenerBase;
+using AssertionAnswer = void;
+#else
+using ListenerBase = Catch::TestEventListenerBase;
+using AssertionAnswer = bool;
+#endif
+
+// Catch2 2 writes integers above 255 twice: "1000 (0x3e8)".
+std::string without_hexadecimals(const std::string& text) {
+    static const std::regex suffix(R"((\d) \(0x[0-9a-f]+\))");
+    return std::regex_replace(text, suffix, "$1");
+}
+
+struct Listener : ListenerBase {
+    using ListenerBase::ListenerBase;
+
+    void testCaseStarting(const Catch::TestCaseInfo& info) override {
+        const bool is_selected = std::find(plan.begin(), plan.end(), info.name) != plan.end();
+        begin_test(info.name, is_selected);
+        output_begin_ = output_size();
+        watch_ = Stopwatch();
+    }
+
+    AssertionAnswer assertionEnded(const Catch::AssertionStats& stats) override {
+        const Catch::AssertionResult& result = stats.assertionResult;
+        const bool thrown = result.getResultType() == Catch::ResultWas::ThrewException;
+        if (thrown && note_course_exception()) {
+            return AssertionAnswer();
+        }
+        if (!result.isOk() && test_is_selected()) {
+            Failure failure;
+            failure.expression = result.getExpressionInMacro();
+            failure.expansion = without_hexadecimals(result.getExpandedExpression());
+            failure.file = result.getSourceInfo().file;
+            failure.line = static_cast<int>(result.getSourceInfo().line);
+            for (const auto& message : stats.infoMessages) {
+                failure.info.push_back(message.message);
+            }
+            add_failure(std::move(failure));
+        }
+        return AssertionAnswer();
+    }
+
+    void testCaseEnded(const Catch::TestCaseStats& /*stats*/) override {
+        std::fflush(stderr);
+        if (test_is_selected()) {
+            write_test(current_test(), watch_.elapsed_s(), output_begin_, output_size());
+        }
+        if (!end_test()) {
+            leave_job();
+        }
+    }
+
+  private:
+    long output_begin_ = 0;
+    Stopwatch watch_;
+};
+CATCH_REGISTER_LISTENER(Listener)
+
+// The tests to run, in the order they were written: all, or those that the environment names.
+std::vector<std::string> make_plan(Catch::Session& session) {
+    const char* text = std::getenv(kEnvTest);
+    const char* after = std::getenv(kEnvAfter);
+    std::vector<std::string> names;
+    bool begun = after == nullptr || *after == '\0';
+    for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
+#ifdef SHARDLINGS_CATCH2_V3
+        const std::string name = test.getTestCaseInfo().name;
+#else
+        const std::string name = test.name;
+#endif
+        if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
+            names.push_back(name);
+        }
+        begun = begun || name == after;
+    }
+    return names;
+}
+
+int rank_from(const char* first, const char* second) {
+    const char* text = std::getenv(first);
+    text = text == nullptr ? std::getenv(second) : text;
+    return text == nullptr ? -1 : std::atoi(text);
+}
+
+void redirect_output(const std::string& file) {
+    const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_APPEND, 0644);
+    dup2(descriptor, STDOUT_FILENO);
+    dup2(descriptor, STDERR_FILENO);
+    close(descriptor);
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a rank that dies has said what it said
+}
+
+void note_exit() {
+    if (my_slot().end == End::none) {
+        my_slot().exit_called = 1;
+    }
+}
+
+int run_tests(Catch::Session& session) {
+    int provided = 0;
+    PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    std::vector<void*> warm_up(4);
+    backtrace(warm_up.data(), 4);  // loads what a signal handler must not load
+    install_terminate_handler();
+    std::atexit(note_exit);
+
+    plan = make_plan(session);
+    write_plan(plan);
+    session.run();
+    write_finished();
+    my_slot().end = End::finished;
+    std::fflush(nullptr);
+    PMPI_Finalize();
+    return 0;
+}
+
+}  // namespace
+}  // namespace dist::harness
+
+// AddressSanitizer asks for this: a report ends the rank like any other crash, and Open MPI's own
+// leaks are no news.
+extern "C" const char* __asan_default_options();   // NOLINT
+extern "C" const char* __asan_default_options() {  // NOLINT
+    return "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1";
+}
+
+int main(int argc, char** argv) {
+    using namespace dist::harness;
+    const char* folder = std::getenv(kEnvFolder);
+    const int rank = rank_from("OMPI_COMM_WORLD_RANK", "PMIX_RANK");
+    const int size = rank_from("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
+    if (folder == nullptr || rank < 0 || size < 1) {
+        std::fprintf(
+            stderr, "%s is one rank of a test; start it by: ./shardlings run NAME\n", argv[0]
+        );
+        return 2;
+    }
+    try {
+        const std::string name = std::string(folder) + "/rank-" + std::to_string(rank);
+        open_board(folder, rank, size);
+        open_records(folder, rank);
+        redirect_output(name + ".out");
+        fork_watched_rank(name + ".out");
+        Catch::Session session;
+        std::vector<const char*> arguments = {argv[0], "--order", "decl", "--out", "/dev/null"};
+        (void)argc;
+        session.applyCommandLine(static_cast<int>(arguments.size()), arguments.data());
+        return run_tests(session);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "shardlings: %s\n", error.what());
+        return 70;
+    }
+}

@@ -1,0 +1,108 @@
+// How the test in progress goes on this rank: failed checks, and what exceptions mean.
+
+#include <cstdlib>
+#include <cxxabi.h>
+#include <typeinfo>
+
+#include "course/runtime/error.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/job/runs.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+struct Skipped : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+bool asking_for_info = false;
+
+std::string type_name(const std::exception& error) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
+    std::string name = text != nullptr ? text : "an exception";
+    std::free(text);
+    return name;
+}
+
+// What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
+std::string info_in_scope() {
+    asking_for_info = true;
+    current_test().info.clear();
+    FAIL_CHECK("");
+    asking_for_info = false;
+    std::string text;
+    for (const std::string& line : current_test().info) {
+        if (!line.empty()) {
+            text += (text.empty() ? " (" : "; ") + line;
+        }
+    }
+    return text.empty() ? "" : text + ")";
+}
+
+}  // namespace
+
+TestRun& current_test() {
+    static TestRun test;
+    return test;
+}
+
+void worsen(Outcome outcome, const std::string& message) {
+    TestRun& test = current_test();
+    if (outcome > test.outcome) {
+        test.outcome = outcome;
+        test.message = message;
+    }
+}
+
+void add_failure(Failure failure) {
+    if (asking_for_info) {
+        current_test().info = std::move(failure.info);
+        return;
+    }
+    worsen(Outcome::fail, "");
+    current_test().failures.push_back(std::move(failure));
+}
+
+bool note_course_exception() {
+    try {
+        throw;
+    } catch (const NotImplemented& error) {
+        worsen(Outcome::not_started, error.what());
+    } catch (const ForbiddenCall& error) {
+        worsen(Outcome::forbidden, error.what());
+    } catch (const Skipped& error) {
+        worsen(Outcome::skipped, error.what());
+    } catch (const Stopped& error) {
+        worsen(Outcome::stopped, error.what());
+        if (current_test().phase.empty()) {
+            const bool returned = my_line().phase == Phase::returned;
+            current_test().phase = returned ? "returned" : "waiting";
+        }
+    } catch (...) {
+        return false;
+    }
+    return true;
+}
+
+void note_exception() {
+    try {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string text = error.what();  // LibTorch's goes on with its own stack
+        const std::string first_line = text.substr(0, text.find('\n'));
+        worsen(Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope());
+    } catch (...) {
+        // A failed REQUIRE leaves this way too; it has been noted already.
+        if (current_test().failures.empty()) {
+            worsen(Outcome::fail, "something was thrown that is not a std::exception");
+        }
+    }
+}
+
+void skip(const std::string& reason) {
+    throw Skipped(reason);
+}
+
+}  // namespace dist::harness

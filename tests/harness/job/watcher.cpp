@@ -1,0 +1,201 @@
+#include "tests/harness/job/watcher.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "course/runtime/clock.hpp"
+#include "tests/harness/job/crash.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+double number_from(const char* variable, double otherwise) {
+    const char* text = std::getenv(variable);
+    return text == nullptr ? otherwise : std::atof(text);
+}
+
+double resident_mb(pid_t pid) {
+    std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
+    double total = 0;
+    double resident = 0;
+    statm >> total >> resident;
+    return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+struct Use {
+    double cpu_s = 0;
+    bool asleep = false;  // its main thread waits, or is stopped, but not for a core or a debugger
+};
+
+Use use_of(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string field;
+    Use use;
+    // the name, field 2, is ours: it has no spaces
+    for (int i = 1; i <= 13 && stat >> field; ++i) {
+        use.asleep = i == 3 ? field == "S" || field == "T" : use.asleep;
+    }
+    double user = 0;
+    double system = 0;
+    stat >> user >> system;
+    use.cpu_s = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return use;
+}
+
+double file_mb(const std::string& path) {
+    struct stat info {};
+    return stat(path.c_str(), &info) == 0 ? static_cast<double>(info.st_size) / 1e6 : 0;
+}
+
+// What the rank has done, inside a test body, since anything changed in its line.
+class Progress {
+  public:
+    void look(pid_t pid) {
+        const auto [cpu_s, asleep] = use_of(pid);
+        const double mark = my_slot().line[0].since_s;
+        const bool computing = my_slot().ranks > 0 && my_slot().line[0].phase == Phase::computing;
+        if (mark != mark_ || !computing) {
+            mark_ = mark;
+            start_s_ = cpu_s;
+            awake_s_ = now_s();
+        }
+        if (!asleep || cpu_s > cpu_s_ + kBlinkS) {
+            cpu_s_ = cpu_s;
+            awake_s_ = now_s();
+        }
+        if (const long run = my_slot().run_started; run != run_ || my_slot().ranks == 0) {
+            run_ = run;
+            run_start_s_ = cpu_s;
+        }
+        // A loop that calls MPI makes progress of a kind, but not for ever.
+        constexpr double kWithCalls = 8;
+        idle_cpu_s_ = std::max(cpu_s - start_s_, (cpu_s - run_start_s_) / kWithCalls);
+    }
+
+    /// CPU seconds that it has computed.
+    [[nodiscard]] double idle_cpu_s() const { return idle_cpu_s_; }
+
+    /// Seconds of the clock that it has slept, all its threads together having done nothing.
+    [[nodiscard]] double asleep_s() const { return now_s() - awake_s_; }
+
+  private:
+    static constexpr double kBlinkS = 0.05;  // CPU seconds: who sleeps in a loop wakes up, too
+    double mark_ = -1;
+    double start_s_ = 0;
+    double awake_s_ = now_s();
+    double cpu_s_ = 0;
+    long run_ = -1;
+    double run_start_s_ = 0;
+    double idle_cpu_s_ = 0;
+};
+
+void kill_rank(pid_t pid, End reason) {
+    Slot& slot = my_slot();
+    kill(pid, kWhereSignal);  // it leaves its stack on the board
+    for (int i = 0; i < 20 && slot.end_frames.count == 0; ++i) {
+        usleep(10'000);
+    }
+    slot.end = reason;
+    kill(pid, SIGKILL);
+}
+
+void enforce_limits(pid_t pid, const std::string& output_file, Progress& progress) {
+    static const double memory_mb = number_from(kEnvMemoryMb, 1024);
+    static const double output_mb = number_from(kEnvOutputMb, 8);
+    static const double compute_s = number_from(kEnvComputeS, 5);
+    if (my_slot().end != End::none || my_slot().ranks == 0) {
+        return;
+    }
+    progress.look(pid);
+    if (resident_mb(pid) > memory_mb) {
+        kill_rank(pid, End::memory_limit);
+    } else if (file_mb(output_file) > output_mb) {
+        kill_rank(pid, End::output_limit);
+    } else if (progress.idle_cpu_s() > compute_s) {
+        kill_rank(pid, End::time_limit);
+    } else if (progress.asleep_s() > 2 * compute_s) {
+        kill_rank(pid, End::asleep);
+    }
+}
+
+void note_end(int status) {
+    Slot& slot = my_slot();
+    if (slot.end == End::none || (slot.end == End::finished && WIFSIGNALED(status))) {
+        if (slot.end == End::finished) {
+            return;  // killed while MPI was ending: the records are complete
+        }
+        slot.end = WIFSIGNALED(status) ? End::signalled : End::exited;
+        slot.end_code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    if (slot.end != End::finished && slot.end != End::left) {
+        int nobody = 0;
+        board().died.compare_exchange_strong(nobody, world_rank() + 1);
+        moved();
+    }
+}
+
+// Gives the other ranks time to write down where they stood: mpirun kills them when this one exits.
+void await_others() {
+    const Stopwatch watch;
+    while (watch.elapsed_s() < 2.0) {
+        bool all_ended = true;
+        for (int r = 0; r < world_size(); ++r) {
+            all_ended = all_ended && slot_of(r).end != End::none;
+        }
+        if (all_ended) {
+            return;
+        }
+        usleep(5'000);
+    }
+}
+
+[[noreturn]] void watch(pid_t pid, const std::string& output_file) {
+    Progress progress;
+    int status = 0;
+    double finished_at_s = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        usleep(10'000);
+        enforce_limits(pid, output_file, progress);
+        if (my_slot().end == End::finished || my_slot().end == End::left) {
+            finished_at_s = finished_at_s == 0 ? now_s() : finished_at_s;
+            if (now_s() - finished_at_s > 3.0) {
+                kill(
+                    pid, SIGKILL
+                );  // it hangs in MPI_Finalize: a stopped test left messages behind
+            }
+        }
+    }
+    note_end(status);
+    await_others();
+    _exit(my_slot().end == End::finished ? 0 : 1);
+}
+
+}  // namespace
+
+void fork_watched_rank(const std::string& output_file) {
+    const pid_t parent = getpid();
+    my_slot().watcher = parent;
+    const pid_t pid = fork();
+    if (pid < 0) {
+        throw std::runtime_error("fork failed: too many processes?");
+    }
+    if (pid > 0) {
+        std::signal(SIGINT, SIG_IGN);  // mpirun ends us; the child dies with us
+        watch(pid, output_file);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+    my_slot().pid = getpid();
+}
+
+}  // namespace dist::harness

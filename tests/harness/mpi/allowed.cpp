@@ -1,0 +1,57 @@
+#include "tests/harness/mpi/allowed.hpp"
+
+#include <map>
+#include <string>
+
+#include "tests/harness/harness.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+std::map<std::string, std::string>& forbidden_calls() {
+    static std::map<std::string, std::string> calls;  // by name; filled before main()
+    return calls;
+}
+
+}  // namespace
+
+void forbid_call(const char* call, const char* sentence) {
+    forbidden_calls()[call] = sentence;
+}
+
+Forbid::Forbid(std::initializer_list<const char*> calls, const char* sentence) {
+    for (const char* call : calls) {
+        forbid_call(call, sentence);
+    }
+}
+
+void refuse(const char* call, const char* sentence) {
+    const std::string text = std::string(call) + " was called. " + sentence;
+    stop_all(Stop::forbidden, text);
+    throw ForbiddenCall(text);
+}
+
+void check_allowed(const char* call, MPI_Comm comm, bool is_collective) {
+    if (!guarded()) {
+        return;
+    }
+    leave_if_stopped();
+    const auto& calls = forbidden_calls();
+    auto found = calls.find(call);
+    if (found == calls.end() && is_collective) {
+        found = calls.find("collectives");
+    }
+    if (found != calls.end()) {
+        refuse(call, found->second.c_str());
+    }
+    if (comm == MPI_COMM_WORLD) {
+        refuse(
+            call,
+            "It was called on MPI_COMM_WORLD. Use comm.handle(): your function must work on any "
+            "communicator, also on one that holds only some of the ranks."
+        );
+    }
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,235 @@
+#include "tests/harness/mpi/messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "course/runtime/error.hpp"
+#include "tests/harness/mpi/buffers.hpp"
+#include "tests/harness/mpi/delays.hpp"
+#include "tests/harness/mpi/groups.hpp"
+#include "tests/harness/mpi/known_network.hpp"
+#include "tests/harness/mpi/pending.hpp"
+#include "tests/harness/mpi/traffic.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+// A call that MPI refuses (no such rank, a negative tag) is an exception here, also for code that
+// does not look at what MPI_Send returns: or its partner's wait would be all that is seen.
+void expect_accepted(int code, const std::string& call) {
+    if (code != MPI_SUCCESS) {
+        std::string reason(MPI_MAX_ERROR_STRING, '\0');
+        int length = 0;
+        PMPI_Error_string(code, reason.data(), &length);
+        throw Error(call + " failed: " + reason.substr(0, static_cast<std::size_t>(length)));
+    }
+}
+
+int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
+    int bytes = 0;
+    expect_accepted(
+        PMPI_Pack_size(count, type, comm, &bytes),
+        "a message of " + std::to_string(count) + " elements"
+    );
+    return bytes;
+}
+
+MPI_Request start_receive(
+    std::shared_ptr<Pending> message, MPI_Message* matched, int src, int tag
+) {
+    const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
+    message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
+    message->clock = current_round();
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        matched != nullptr
+            ? PMPI_Imrecv(message->staging.get(), bytes, MPI_BYTE, matched, &request)
+            : PMPI_Irecv(
+                  message->staging.get(), bytes, MPI_BYTE, src, tag, message->comm, &request
+              );
+    if (code != MPI_SUCCESS) {
+        take_off_board(*message);
+    }
+    expect_accepted(code, message->text.call);
+    pending().by_request[request] = std::move(message);
+    return request;
+}
+
+}  // namespace
+
+PendingMessages& pending() {
+    static PendingMessages all;
+    return all;
+}
+
+Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group) {
+    for (Message& message : my_slot().message) {
+        if (message.used == 0) {
+            message.is_send = is_send ? 1 : 0;
+            message.peer = peer;
+            message.tag = tag;
+            message.group = group;
+            message.used = 1;
+            return &message;
+        }
+    }
+    return nullptr;  // no line left: a deadlock is then decided by polls alone
+}
+
+void take_off_board(Pending& message) {
+    if (message.posted != nullptr) {
+        message.posted->used = 0;
+        message.posted = nullptr;
+        moved();
+    }
+}
+
+RequestText request_text(
+    const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
+) {
+    RequestText text;
+    text.peer = rank == MPI_ANY_SOURCE ? -1 : group.world_rank(rank);
+    text.tag = tag;
+    const bool has_tag = std::string_view(name).starts_with("MPI_");
+    const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);
+    text.call = std::string(name) + (is_send ? "(to " : "(from ") +
+                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) +
+                (has_tag ? ", " + tag_text : "") +
+                (bytes < 0 ? "" : ", " + std::to_string(bytes) + " bytes") + ")";
+    return text;
+}
+
+void deliver(Pending& message, MPI_Status& status) {
+    int received = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &received);
+    const int payload = std::max(0, received - static_cast<int>(sizeof(Header)));
+    const char* bytes = message.staging.get() + sizeof(Header);
+    if (payload == 0) {
+        // nothing to deliver, and perhaps nowhere
+    } else if (is_contiguous(message.type)) {
+        std::memcpy(message.user, bytes, static_cast<std::size_t>(payload));
+    } else {
+        int position = 0;
+        int size = 1;
+        PMPI_Type_size(message.type, &size);
+        PMPI_Unpack(
+            bytes, payload, &position, message.user, std::min(message.count, payload / size),
+            message.type, message.comm
+        );
+    }
+    PMPI_Status_set_elements(&status, MPI_BYTE, payload);
+    Header header{};
+    std::memcpy(&header, message.staging.get(), sizeof header);
+    MessageRecord record;
+    record.src = status.MPI_SOURCE;
+    record.tag = status.MPI_TAG;
+    record.bytes = payload;
+    record.begin = header.clock - 1;
+    std::memcpy(
+        &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
+    );
+    count_receive(record, message.clock);
+    note_delivery(header.departure_s, payload);
+}
+
+MPI_Request post_send(
+    const void* data,
+    int count,
+    MPI_Datatype type,
+    int dst,
+    int tag,
+    MPI_Comm comm,
+    const char* name
+) {
+    if (dst == MPI_PROC_NULL) {
+        return MPI_REQUEST_NULL;
+    }
+    leave_if_stopped();
+    seeded_delay();
+    const Group& group = group_of(comm);
+    const std::scoped_lock guard(pending().lock);
+    auto message = std::make_shared<Pending>();
+    message->is_send = true;
+    message->comm = comm;
+    const int capacity = bytes_of(count, type, comm);
+    message->staging.reset(new char[sizeof(Header) + static_cast<std::size_t>(capacity)]);
+    int payload = 0;
+    PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
+    message->payload_bytes = payload;
+    message->text = request_text(name, true, dst, tag, payload, group);
+    message->buffer = watched(data, count, type, name);
+    refuse_overlap(*message, name);
+    message->clock = count_send(dst, payload);
+    const Header header{message->clock, payload, departure_s()};
+    std::memcpy(message->staging.get(), &header, sizeof header);
+    message->posted = put_on_board(true, message->text.peer, tag, group.id);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = PMPI_Issend(
+        message->staging.get(), payload + static_cast<int>(sizeof(Header)), MPI_BYTE, dst, tag,
+        comm, &request
+    );
+    if (code != MPI_SUCCESS) {
+        take_off_board(*message);
+    }
+    expect_accepted(code, message->text.call);
+    pending().by_request[request] = std::move(message);
+    moved();
+    return request;
+}
+
+MPI_Request post_receive(
+    void* data, int count, MPI_Datatype type, int src, int tag, MPI_Comm comm, const char* name
+) {
+    if (src == MPI_PROC_NULL) {
+        return MPI_REQUEST_NULL;
+    }
+    leave_if_stopped();
+    seeded_delay();
+    const Group& group = group_of(comm);
+    const std::scoped_lock guard(pending().lock);
+    auto message = std::make_shared<Pending>();
+    message->comm = comm;
+    message->user = data;
+    message->count = count;
+    message->type = type;
+    message->payload_bytes = bytes_of(count, type, comm);
+    message->text = request_text(name, false, src, tag, message->payload_bytes, group);
+    message->buffer = watched(data, count, type, name);
+    refuse_overlap(*message, name);
+    const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
+    message->posted = put_on_board(false, peer, tag, group.id);
+    moved();
+    return start_receive(std::move(message), nullptr, src, tag);
+}
+
+MPI_Request post_matched_receive(
+    void* data, int count, MPI_Datatype type, MPI_Message* matched, const char* name
+) {
+    leave_if_stopped();
+    const std::scoped_lock guard(pending().lock);
+    auto message = std::make_shared<Pending>();
+    message->comm = MPI_COMM_SELF;  // only for packing
+    message->user = data;
+    message->count = count;
+    message->type = type;
+    message->payload_bytes = bytes_of(count, type, MPI_COMM_SELF);
+    message->text.call = std::string(name) + "(a matched message)";
+    message->buffer = watched(data, count, type, name);
+    refuse_overlap(*message, name);
+    moved();
+    return start_receive(std::move(message), matched, 0, 0);
+}
+
+void adopt_request(
+    MPI_Request request, const std::string& signature, MPI_Comm comm, std::uint64_t count
+) {
+    const std::scoped_lock guard(pending().lock);
+    auto other = std::make_shared<Pending>();
+    other->collective = count;
+    other->comm = comm;
+    other->text.call = signature;
+    pending().by_request[request] = std::move(other);
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,60 @@
+// Every message that was posted and is not through yet, as the layer keeps it. Internal to
+// messages.cpp and requests.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "course/protocol/protocol.hpp"
+#include "tests/harness/mpi/messages.hpp"
+
+namespace dist::harness {
+
+/// What travels in front of every payload: see Note [Rounds], and KnownNetwork.
+struct Header {
+    int clock;
+    int payload_bytes;
+    double departure_s;
+};
+
+struct Pending {
+    std::unique_ptr<char[]> staging;  // header, then payload
+    int payload_bytes = 0;
+    void* user = nullptr;               // where a receive delivers
+    std::span<const std::byte> buffer;  // the code under test's; empty where it cannot be watched
+    int count = 0;
+    MPI_Datatype type = MPI_BYTE;
+    bool is_send = false;
+    std::uint64_t collective = 0;  // its number, if this is a non-blocking collective
+    MPI_Comm comm = MPI_COMM_NULL;
+    RequestText text;
+    int clock = 0;  // of a send: the round it ends in; of a receive: the one it was posted in
+    Message* posted = nullptr;               // its line on the board
+    std::shared_ptr<const Frames> asked_at;  // where, if not where it is waited for
+};
+
+/// All of them; to be used under the lock.
+struct PendingMessages {
+    std::recursive_mutex lock;
+    std::map<MPI_Request, std::shared_ptr<Pending>> by_request;
+};
+PendingMessages& pending();
+
+/// Shows a message on the board. No line may be left: a deadlock is then decided by polls alone.
+Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group);
+void take_off_board(Pending& message);
+
+/// The receiver's half of a message: deliver, count, move the clock, and tell the payload's size.
+void deliver(Pending& message, MPI_Status& status);
+
+/// "MPI_Recv(from rank 2, tag 0, 4 bytes)"; `bytes` is negative where no size is known. Calls of NCCL
+/// have no tag.
+struct Group;
+RequestText request_text(
+    const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
+);
+
+}  // namespace dist::harness

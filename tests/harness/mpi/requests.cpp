@@ -1,0 +1,224 @@
+// What becomes of messages that were posted: looked at, waited for, given away, left behind.
+
+#include <cstring>
+#include <sched.h>
+
+#include "course/runtime/clock.hpp"
+#include "tests/harness/mpi/buffers.hpp"
+#include "tests/harness/mpi/groups.hpp"
+#include "tests/harness/mpi/messages.hpp"
+#include "tests/harness/mpi/pending.hpp"
+#include "tests/harness/mpi/traffic.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+std::vector<std::shared_ptr<Pending>> abandoned;  // MPI may still touch their buffers
+
+std::shared_ptr<Pending> find(MPI_Request request) {
+    const std::scoped_lock guard(pending().lock);
+    const auto found = pending().by_request.find(request);
+    return found == pending().by_request.end() ? nullptr : found->second;
+}
+
+std::string truncated;  // of the last message that was; under the lock
+
+void note_truncation(const Pending& message, const MPI_Status& status) {
+    Header header{};
+    std::memcpy(&header, message.staging.get(), sizeof header);
+    truncated = "rank " + std::to_string(status.MPI_SOURCE) + " sent " +
+                std::to_string(header.payload_bytes) + " bytes, the receive has room for " +
+                std::to_string(message.payload_bytes);
+}
+
+}  // namespace
+
+int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
+    const std::scoped_lock guard(pending().lock);
+    const auto message = find(*request);
+    const MPI_Request key = *request;
+    MPI_Status local;
+    int flag = 0;
+    const int code = PMPI_Test(request, &flag, &local);
+    *done = flag != 0 || code != MPI_SUCCESS;
+    if (!*done) {
+        return code;
+    }
+    if (message) {
+        pending().by_request.erase(key);
+        take_off_board(*message);
+        if (message->collective == 0 && !message->is_send && code == MPI_SUCCESS) {
+            deliver(*message, local);
+        } else if (code == MPI_ERR_TRUNCATE && message->collective == 0) {
+            note_truncation(*message, local);
+        }
+        if (message->is_send) {
+            note_change(*message);
+            count_arrival(message->clock);
+        }
+        moved();
+    }
+    if (status != MPI_STATUS_IGNORE) {
+        *status = local;
+    }
+    return code;
+}
+
+std::string truncation() {
+    const std::scoped_lock guard(pending().lock);
+    return truncated;
+}
+
+int wait_request(MPI_Request* request, MPI_Status* status) {
+    leave_if_stopped();
+    bool done = false;
+    int code = test_request(request, &done, status);
+    if (done) {
+        return code;
+    }
+    const auto message = find(*request);
+    if (message && message->collective != 0) {
+        await_arrivals(message->comm, message->collective, message->text.call);
+        while (!done) {  // everybody takes part: it will end
+            sched_yield();
+            code = test_request(request, &done, status);
+        }
+        return code;
+    }
+    const RequestText text = describe(*request);
+    Wait wait(text.call, text.peer, text.tag);
+    if (message && message->asked_at) {
+        wait.stands_at(*message->asked_at);
+    }
+    while (!done) {
+        wait.poll();
+        code = test_request(request, &done, status);
+    }
+    return code;
+}
+
+void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
+    if (const auto message = find(request)) {
+        message->asked_at = std::move(asked_at);
+    }
+}
+
+RequestText describe(MPI_Request request) {
+    const auto message = find(request);
+    return message ? message->text : RequestText{"MPI_Wait", -1, -1};
+}
+
+int probe(
+    int src,
+    int tag,
+    MPI_Comm comm,
+    bool blocking,
+    bool* found,
+    MPI_Message* matched,
+    MPI_Status* status,
+    const char* name
+) {
+    leave_if_stopped();
+    const Group& group = group_of(comm);
+    const RequestText text = request_text(name, false, src, tag, -1, group);
+    MPI_Status local;
+    int flag = 0;
+    const auto look = [&] {
+        const std::scoped_lock guard(pending().lock);
+        return matched == nullptr ? PMPI_Iprobe(src, tag, comm, &flag, &local)
+                                  : PMPI_Improbe(src, tag, comm, &flag, matched, &local);
+    };
+    int code = look();
+    if (flag == 0 && code == MPI_SUCCESS && blocking) {
+        Pending expected;  // on the board like a receive: a send that it will see is on its way
+        expected.posted =
+            put_on_board(false, src == MPI_ANY_SOURCE ? src : text.peer, tag, group.id);
+        Wait wait(text.call, text.peer, text.tag);
+        while (flag == 0 && code == MPI_SUCCESS) {
+            wait.poll();
+            code = look();
+        }
+        take_off_board(expected);
+    }
+    *found = flag != 0;
+    if (!*found && !blocking) {
+        unsuccessful_test(text.call, text.peer, text.tag);
+    }
+    if (*found && status != MPI_STATUS_IGNORE) {
+        int bytes = 0;
+        PMPI_Get_count(&local, MPI_BYTE, &bytes);
+        PMPI_Status_set_elements(&local, MPI_BYTE, bytes - static_cast<int>(sizeof(Header)));
+        *status = local;
+    }
+    return code;
+}
+
+void note_finished_messages() {
+    const std::scoped_lock guard(pending().lock);
+    for (auto& [request, message] : pending().by_request) {
+        if (message->posted == nullptr) {
+            continue;
+        }
+        int flag = 0;
+        MPI_Status status;
+        PMPI_Request_get_status(request, &flag, &status);
+        if (flag != 0) {
+            take_off_board(*message);
+        }
+    }
+}
+
+void unsuccessful_test(const std::string& call, int peer, int tag) {
+    // A loop of tests counts as waiting after this many in one epoch; until then it may be
+    // computing.
+    constexpr int kTests = 2000;
+    thread_local long seen_epoch = -1;
+    thread_local int tests = 0;
+    leave_if_stopped();
+    if (const long epoch = board().epoch; epoch != seen_epoch) {
+        seen_epoch = epoch;
+        tests = 0;
+    }
+    sched_yield();
+    if (++tests < kTests) {
+        return;
+    }
+    Wait wait("a loop of " + call, peer, tag);
+    seen_epoch = board().epoch;
+    const double start_s = now_s();
+    while (seen_epoch == board().epoch && now_s() - start_s < 0.2) {
+        wait.poll();
+    }
+}
+
+std::string leftovers() {
+    const std::scoped_lock guard(pending().lock);
+    // Give what is nearly through the time to be through: the two cases have different sentences.
+    for (int polls = 0; polls < 100; ++polls) {
+        note_finished_messages();
+    }
+    std::string text = changed_buffers();
+    for (auto& [request, message] : pending().by_request) {
+        int flag = 0;
+        MPI_Status status;
+        PMPI_Request_get_status(request, &flag, &status);
+        text += text.empty() ? "" : "; ";
+        if (flag != 0) {
+            text += message->text.call + " was started and never waited for";
+        } else if (message->is_send) {
+            text += message->text.call + " was never received: a message left unread";
+        } else {
+            text += message->text.call + " was started, and no message ever came for it";
+        }
+        if (message->posted != nullptr) {
+            take_off_board(*message);
+        }
+        abandoned.push_back(message);
+    }
+    pending().by_request.clear();
+    truncated.clear();
+    return text;
+}
+
+}  // namespace dist::harness
