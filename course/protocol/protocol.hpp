@@ -7,7 +7,8 @@
 //
 //   rank-R.out    everything the rank wrote to standard output and standard error
 //   rank-R.jsonl  one JSON object a line, each complete as soon as its newline is there:
-//                   {"plan": ["name of a test", ...]}      first: the tests this rank is about to run
+//                   {"plan": ["name of a test", ...],      first: the tests this rank is about to run;
+//                    "many": 1}                            tests left for a job of kManyRanks ranks
 //                   {"test": ..., ...}                     one for each test that ended, in order
 //                   {"finished": true}                     last: nothing died, nothing was left out
 //
@@ -35,10 +36,11 @@ namespace dist::harness {
 
 // The launcher sets these; every one but the folder may be missing.
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
-inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";      // default 1
-inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";    // only worlds of this size
-inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";      // only tests whose name holds this
-inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";    // only tests after the one so named
+inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
+inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
+inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";    // only tests whose name holds this
+inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests after the one so named
+inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8
@@ -46,6 +48,7 @@ inline constexpr const char* kEnvComputeS =
     "SHARDLINGS_COMPUTE_S";  // CPU seconds without progress, default 5
 
 inline constexpr int kMaxRanks = 64;
+inline constexpr int kManyRanks = 11;    // of the second job, for tests with the tag [many]
 inline constexpr int kMaxThreads = 8;    // of one rank, that call MPI
 inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;

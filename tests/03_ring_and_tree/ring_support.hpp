@@ -8,41 +8,14 @@
 #include <vector>
 
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 namespace dist::harness {
 
-/// Around every edge of "p chunks": a telling one first, then nothing, less than one element a
-/// rank, even, uneven, large.
+/// lengths(), by its old name.
 inline std::vector<std::size_t> every_length(int p) {
-    const auto ranks = static_cast<std::size_t>(p);
-    return {7, 0, 1, ranks - 1, ranks, ranks + 1, 1000, 300'000};
-}
-
-inline long ceil_div(std::size_t n, int p) {
-    return (static_cast<long>(n) + p - 1) / p;
-}
-
-/// "0, 2", or "nobody".
-inline std::string list(const std::set<int>& ranks) {
-    std::string text;
-    for (const int rank : ranks) {
-        text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    }
-    return text.empty() ? "nobody" : text;
-}
-
-/// The `k` ranks from `first` on, around the circle.
-inline std::set<int> arc(int p, int first, int k) {
-    std::set<int> ranks;
-    for (int i = 0; i < k; ++i) {
-        ranks.insert((first + i) % p);
-    }
-    return ranks;
-}
-
-/// "rank 1 alone", "ranks 0, 1 alone".
-inline std::string alone(const std::set<int>& ranks) {
-    return (ranks.size() == 1 ? "rank " : "ranks ") + list(ranks) + " alone";
+    return lengths(p);
 }
 
 /// What the inputs of `ranks` combine to; the mean is not divided.

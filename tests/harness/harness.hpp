@@ -1,21 +1,31 @@
-// What a multi-process test is written with: Catch2's macros, and the names below.
+// What a multi-process test is written with: Catch2's macros, and the names below. Most of a test are
+// patterns of words/patterns.hpp, one line each, over an attempt that is stated once; what only one
+// exercise needs is written out:
 //
-//     TEST_CASE("ring_all_reduce sums every element over all ranks") {
-//         const int n = GENERATE(0, 1, 7, 1000);
-//         on_ranks({1, 2, 3, 4, 5}, [&](const Communicator& comm) {
-//             auto data = input(n, comm.rank());
-//             const Traffic traffic = record(comm, [&] { ring_all_reduce(data, ReduceOp::sum, comm); });
-//             CHECK(same(data, expected(...)));
-//             CHECK(traffic.messages_sent <= 2 * (comm.size() - 1));
+//     TEST_CASE("ring_shift sends one message to the next rank") {
+//         on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+//             auto out = poison(7);
+//             const Traffic traffic = record(comm, [&] { ring_shift(in, out, comm); });
+//             const Comparison result = same(out, expected);
+//             CHECK(result);
+//             const Comparison spent = within(traffic, {.messages_sent = exactly(1)});
+//             CHECK(spent);
 //         });
 //     }
 //
-// Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
-// the files mpi_*.cpp: messages are counted, sends are synchronous, a deadlock ends the test by an
-// exception on every rank. CHECK after the last message; a REQUIRE that fails on one rank alone
-// leaves the others waiting, and the report then names that rank.
+//     words/inputs.hpp      lengths, inputs with their signs, what they reduce to, the tolerance
+//     words/compare.hpp     same(), and suspicions: what a wrong value tells
+//     words/reductions.hpp  reduced(), and what likely mistakes leave
+//     words/cost.hpp        within(): traffic held against what it may cost
+//     words/attempt.hpp     a call, stated once
+//     words/patterns.hpp    every_length, every_operation, two_in_a_row, on_other_communicators, ...
 //
-// For exercises that measure time, known_network.hpp has a network whose delays are known.
+// Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
+// mpi/: messages are counted, sends are synchronous, a deadlock ends the test by an exception on
+// every rank. CHECK after the last message; a REQUIRE that fails on one rank alone leaves the others
+// waiting, and the report then names that rank.
+//
+// For exercises that measure time, mpi/known_network.hpp has a network whose delays are known.
 #pragma once
 
 #include <functional>
@@ -30,6 +40,8 @@
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "tests/harness/catch2.hpp"
+#include "tests/harness/words/compare.hpp"
+#include "tests/harness/words/inputs.hpp"
 
 namespace dist::harness {
 
@@ -68,43 +80,6 @@ std::vector<MessageRecord> recorded_messages(const Communicator& comm);
 
 /// The two neighbours of this rank on the ring of `comm`; empty when p = 1.
 std::set<int> neighbours(const Communicator& comm);
-
-/// The seed of this run: the same on every rank.
-std::uint64_t seed();
-
-/// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 5 ranks.
-/// `salt` makes a second, different input.
-std::vector<float> input(std::size_t n, int rank, std::uint64_t salt = 0);
-
-/// The reduction of input(n, 0..p-1, salt): what an all-reduce must give. Made in double precision.
-std::vector<float> reduced_input(std::size_t n, int p, ReduceOp op, std::uint64_t salt = 0);
-
-/// `n` values that no right answer contains; outputs are filled with them beforehand.
-std::vector<float> poison(std::size_t n);
-
-/// A value at an index where another was expected, and what it tells about the mistake.
-struct Suspicion {
-    std::vector<float> values;  // what a known mistake would leave
-    std::string sentence;       // "that is this rank's own contribution: nothing was added to it"
-};
-
-/// The outcome of same(); prints as "index 7: expected 21, got 14 (3 of 12 differ)".
-struct Comparison {
-    bool equal = true;
-    std::string text;
-    explicit operator bool() const { return equal; }
-    bool operator!() const { return !equal; }
-};
-std::ostream& operator<<(std::ostream& out, const Comparison& comparison);
-
-/// Compares element by element; NaN equals nothing. `tolerance` is relative to the expected value,
-/// 0 for bitwise equality. The first suspicion that explains the wrong value adds its sentence.
-Comparison same(
-    std::span<const float> got,
-    std::span<const float> expected,
-    double tolerance = 0.0,
-    const std::vector<Suspicion>& suspicions = {}
-);
 
 /// True when every rank of `comm` holds the same bits. Every rank makes this call; not counted.
 Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm);

@@ -40,6 +40,7 @@ struct Record {
 struct RankLog {
     bool planned = false;
     std::vector<std::string> plan;
+    int many = 0;  // tests left for a job of kManyRanks ranks
     std::vector<Record> records;
     bool finished = false;
     long output_end = 0;  // where the last record's output ends in rank-R.out

@@ -86,6 +86,7 @@ RankLog read_rank_log(const fs::path& folder, int rank) {
             if (in.contains("plan")) {
                 log.planned = true;
                 log.plan = in["plan"].get<std::vector<std::string>>();
+                log.many = in.value("many", 0);
             } else if (in.contains("test")) {
                 log.records.push_back(record_of(in, folder, rank));
                 log.output_end =

@@ -151,6 +151,7 @@ Verdict judge(const Job& job) {
     for (const RankLog& log : job.logs) {
         if (log.planned) {
             verdict.planned = true;
+            verdict.many = std::max(verdict.many, log.many);
             plan = log.plan.size() > plan.size() ? log.plan : plan;
         }
     }

@@ -24,6 +24,7 @@ struct Job {
 struct Verdict {
     std::vector<TestResult> tests;  // those that have a state now, in order
     std::string rest_after;         // a rank died in this test, and others are planned after it
+    int many = 0;                   // tests are left for a job of kManyRanks ranks
     bool planned = false;           // at least one rank said what it was about to run
 };
 

@@ -88,6 +88,9 @@ Environment job_environment(
     if (!options.test.empty()) {
         environment.emplace_back(harness::kEnvTest, options.test);
     }
+    if (options.many) {
+        environment.emplace_back(harness::kEnvMany, "1");
+    }
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
     }
@@ -122,7 +125,9 @@ Verdict run_job(
     const LaunchOptions& options,
     const std::string& after
 ) {
-    const int ranks = options.ranks > 0 ? options.ranks : program.ranks;
+    const int ranks = options.ranks > 0 ? options.ranks
+                      : options.many    ? harness::kManyRanks
+                                        : program.ranks;
     const RunFolder folder(context, options.keep);
     const BoardFile board(folder.path());
     Ended ended;

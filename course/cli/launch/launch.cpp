@@ -1,5 +1,6 @@
 #include "course/cli/launch/launch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <regex>
@@ -63,6 +64,12 @@ std::string repro_of(const Result& result, const TestResult& test, const LaunchO
     return shell_line(words);
 }
 
+bool none_failed(const std::vector<TestResult>& tests) {
+    return std::all_of(tests.begin(), tests.end(), [](const TestResult& test) {
+        return test.status == State::pass || test.status == State::skipped;
+    });
+}
+
 }  // namespace
 
 Result launch(
@@ -83,6 +90,7 @@ Result launch(
     result.started_at = utc_now();
     LaunchOptions rest = options;
     std::string after;
+    bool many = false;
     do {
         Verdict verdict = run_job(context, program, executable, rest, after);
         // each job has at least one test less to run; one that brings nothing would do so for ever
@@ -94,7 +102,11 @@ Result launch(
             result.tests.end(), std::make_move_iterator(verdict.tests.begin()),
             std::make_move_iterator(verdict.tests.end())
         );
-    } while (!after.empty());
+        // processes cost time: the job on many ranks is for what is right on few
+        many = after.empty() && !rest.many && verdict.many > 0 && options.ranks == 0 &&
+               none_failed(result.tests);
+        rest.many = rest.many || many;
+    } while (!after.empty() || many);
     if (result.tests.empty() && !options.test.empty()) {
         refuse_test_name(context, program, options.test);
     }

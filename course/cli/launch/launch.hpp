@@ -16,6 +16,7 @@ struct LaunchOptions {
     int ranks = 0;  // 0: as many as the test uses; otherwise only worlds of this size
     std::uint64_t seed = 1;
     std::string test;      // only tests whose name holds this
+    bool many = false;     // only tests with the tag [many], on kManyRanks ranks
     bool delays = false;   // seeded delays in MPI calls
     double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;     // leave the run folder
@@ -23,7 +24,8 @@ struct LaunchOptions {
 };
 
 /// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
-/// test has a state: again, for the rest, when a rank died.
+/// test has a state: again, for the rest, when a rank died; and, once all have passed, on many ranks for
+/// the tests that need them.
 /// Errors  UsageError for a rank count or a test name that makes no sense; Interrupted.
 Result launch(
     Context& context,

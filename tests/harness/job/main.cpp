@@ -115,20 +115,38 @@ struct Listener : ListenerBase {
 };
 CATCH_REGISTER_LISTENER(Listener)
 
-// The tests to run, in the order they were written: all, or those that the environment names.
-std::vector<std::string> make_plan(Catch::Session& session) {
+// A test with the tag [many] is for more ranks than most jobs have: it is left to a job of its own, unless
+// this one has as many.
+bool is_for_this_job(const Catch::TestCaseInfo& test) {
+    const char* many = std::getenv(kEnvMany);
+    const char* ranks = std::getenv(kEnvRanks);
+    const bool tagged = test.tagsAsString().find("[many]") != std::string::npos;
+    if (many != nullptr && std::strcmp(many, "1") == 0) {
+        return tagged;
+    }
+    return !tagged || (ranks != nullptr && std::atoi(ranks) == kManyRanks);
+}
+
+// The tests to run, in the order they were written: all, or those that the environment names. Counts
+// in `many` those that another job has to run.
+std::vector<std::string> make_plan(Catch::Session& session, int& many) {
     const char* text = std::getenv(kEnvTest);
     const char* after = std::getenv(kEnvAfter);
     std::vector<std::string> names;
     bool begun = after == nullptr || *after == '\0';
     for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
 #ifdef SHARDLINGS_CATCH2_V3
-        const std::string name = test.getTestCaseInfo().name;
+        const Catch::TestCaseInfo& info = test.getTestCaseInfo();
 #else
-        const std::string name = test.name;
+        const Catch::TestCaseInfo& info = test;
 #endif
+        const std::string& name = info.name;
         if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
-            names.push_back(name);
+            if (is_for_this_job(info)) {
+                names.push_back(name);
+            } else {
+                ++many;
+            }
         }
         begun = begun || name == after;
     }
@@ -164,8 +182,9 @@ int run_tests(Catch::Session& session) {
     install_terminate_handler();
     std::atexit(note_exit);
 
-    plan = make_plan(session);
-    write_plan(plan);
+    int many = 0;
+    plan = make_plan(session, many);
+    write_plan(plan, many);
     session.run();
     write_finished();
     my_slot().end = End::finished;

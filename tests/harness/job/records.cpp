@@ -82,8 +82,8 @@ void open_records(const std::string& folder, int rank) {
     }
 }
 
-void write_plan(const std::vector<std::string>& tests) {
-    write_line({{"plan", tests}});
+void write_plan(const std::vector<std::string>& tests, int many) {
+    write_line({{"plan", tests}, {"many", many}});
 }
 
 void write_test(const TestRun& test, double duration_s, long output_begin, long output_end) {

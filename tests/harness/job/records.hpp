@@ -11,7 +11,8 @@ namespace dist::harness {
 /// Opens the file. Every write is one line, complete or absent.
 void open_records(const std::string& folder, int rank);
 
-void write_plan(const std::vector<std::string>& tests);
+/// `many` tests are left for a job of more ranks.
+void write_plan(const std::vector<std::string>& tests, int many);
 void write_test(const TestRun& test, double duration_s, long output_begin, long output_end);
 void write_finished();
 

@@ -1,0 +1,31 @@
+#include "tests/harness/words/attempt.hpp"
+
+namespace dist::harness {
+
+std::string text_of(const Attempt& attempt, const Call& call, const Communicator& comm) {
+    std::string text = attempt.takes.op ? std::string(name(call.op)) + " of " : "";
+    text += std::to_string(call.n) + (call.n == 1 ? " float" : " floats");
+    if (call.values == Values::negative || call.values == Values::positive) {
+        text += call.values == Values::negative ? ", all negative" : ", all positive";
+    }
+    if (attempt.takes.root) {
+        text += ", root " + std::to_string(call.root);
+    }
+    if (attempt.takes.segments) {
+        text +=
+            ", " + std::to_string(call.segments) + (call.segments == 1 ? " segment" : " segments");
+    }
+    return text + ", p = " + std::to_string(comm.size());
+}
+
+Buffers contribution(const Call& call, const Communicator& comm) {
+    return {
+        call.values == Values::order_matters ? order_matters(call.n, comm.rank(), comm.size())
+                                             : input(call.n, comm.rank(), call.salt, call.values)};
+}
+
+std::vector<float> reduction(const Call& call, int p) {
+    return reduced_input(call.n, p, call.op, call.salt, call.values);
+}
+
+}  // namespace dist::harness

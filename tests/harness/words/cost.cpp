@@ -1,0 +1,63 @@
+#include "tests/harness/words/cost.hpp"
+
+namespace dist::harness {
+namespace {
+
+std::string counted(long n, const std::string& word) {
+    return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
+}
+
+/// Collects what is not as it has to be, a clause each.
+struct Complaints {
+    std::string text = {};
+
+    void add(const std::string& clause) { text += (text.empty() ? "it " : "; it ") + clause; }
+    void check(const std::string& verb, long got, const std::string& word, const Bound& bound) {
+        if (got < bound.least || got > bound.most) {
+            const long limit = got < bound.least ? bound.least : bound.most;
+            const std::string kind = bound.least == bound.most ? "exactly"
+                                     : got < bound.least       ? "at least"
+                                                               : "at most";
+            add(verb + " " + counted(got, word) + ", where " + kind + " " + std::to_string(limit) +
+                (limit == 1 ? " is right" : " are right"));
+        }
+    }
+    void check(
+        const std::string& verb, const std::set<int>& got, const std::optional<std::set<int>>& right
+    ) {
+        if (right && got != *right) {
+            add(verb + " " + list(got) + ", where " + list(*right) + " is right");
+        }
+    }
+};
+
+}  // namespace
+
+std::string list(const std::set<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) {
+        text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    }
+    return text.empty() ? "nobody" : text;
+}
+
+Comparison within(const Traffic& traffic, const Cost& cost) {
+    Complaints found;
+    found.check("sent", traffic.messages_sent, "message", cost.messages_sent);
+    found.check("sent", traffic.bytes_sent, "byte", cost.bytes_sent);
+    found.check("received", traffic.messages_received, "message", cost.messages_received);
+    found.check("received", traffic.bytes_received, "byte", cost.bytes_received);
+    found.check("sent to", traffic.sent_to, cost.sent_to);
+    found.check("received from", traffic.received_from, cost.received_from);
+    found.check("exchanged messages with", traffic.partners(), cost.partners);
+    if (traffic.rounds < cost.rounds.least || traffic.rounds > cost.rounds.most) {
+        found.add(
+            "took part in a chain of " + counted(traffic.rounds, "message") +
+            " that wait for each other, where at most " + std::to_string(cost.rounds.most) +
+            " are right"
+        );
+    }
+    return {found.text.empty(), found.text};
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,92 @@
+#include "tests/harness/words/inputs.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "course/protocol/protocol.hpp"
+#include "course/runtime/seeded.hpp"
+
+namespace dist::harness {
+namespace {
+
+float with_sign(float value, std::uint64_t bits, Values values) {
+    const bool negative = values == Values::negative || (values == Values::mixed && bits % 2 == 1);
+    return negative ? -value : value;
+}
+
+}  // namespace
+
+std::uint64_t seed() {
+    static const std::uint64_t value = [] {
+        const char* text = std::getenv(kEnvSeed);
+        return text == nullptr ? std::uint64_t{1} : std::strtoull(text, nullptr, 10);
+    }();
+    return value;
+}
+
+std::vector<float> input(std::size_t n, int rank, std::uint64_t salt, Values values) {
+    const std::uint64_t stream = seeded_bits(seed(), salt);
+    std::vector<float> data = seeded_data(n, rank, stream);
+    const std::uint64_t signs = seeded_bits(~stream, static_cast<std::uint64_t>(rank));
+    for (std::size_t i = 0; i < n; ++i) {
+        data[i] = with_sign(data[i], seeded_bits(signs, i) >> 32U, values);
+    }
+    return data;
+}
+
+std::vector<float> order_matters(std::size_t n, int rank, int p) {
+    std::vector<float> data(n, 1.0F);
+    for (auto i = static_cast<std::size_t>(rank); i < n; i += static_cast<std::size_t>(p)) {
+        data[i] = 0x1p24F;
+    }
+    return data;
+}
+
+std::vector<float> reduced_input(
+    std::size_t n, int p, ReduceOp op, std::uint64_t salt, Values values
+) {
+    const std::vector<float> first = input(n, 0, salt, values);
+    std::vector<double> result(first.begin(), first.end());
+    for (int r = 1; r < p; ++r) {
+        const std::vector<float> other = input(n, r, salt, values);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double x = other[i];
+            switch (op) {
+                case ReduceOp::sum:
+                case ReduceOp::mean:
+                    result[i] += x;
+                    break;
+                case ReduceOp::product:
+                    result[i] *= x;
+                    break;
+                case ReduceOp::min:
+                    result[i] = std::min(result[i], x);
+                    break;
+                case ReduceOp::max:
+                    result[i] = std::max(result[i], x);
+                    break;
+            }
+        }
+    }
+    std::vector<float> rounded(n);
+    std::transform(result.begin(), result.end(), rounded.begin(), [&](double x) {
+        return static_cast<float>(op == ReduceOp::mean ? x / p : x);
+    });
+    return rounded;
+}
+
+std::vector<float> poison(std::size_t n) {
+    return std::vector<float>(n, std::numeric_limits<float>::quiet_NaN());
+}
+
+std::vector<std::size_t> lengths(int p) {
+    const auto ranks = static_cast<std::size_t>(p);
+    return {7, 0, 1, ranks - 1, ranks, ranks + 1, 1000, 300'000};
+}
+
+double tolerance(ReduceOp op, int p) {
+    return op == ReduceOp::mean ? 8.0 * (p + 1) / (1 << 24) : 0.0;
+}
+
+}  // namespace dist::harness

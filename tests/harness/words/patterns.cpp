@@ -1,0 +1,224 @@
+#include "tests/harness/words/patterns.hpp"
+
+#include <stdexcept>
+#include <unistd.h>
+
+#include "course/protocol/protocol.hpp"
+#include "course/runtime/error.hpp"
+
+namespace dist::harness {
+namespace {
+
+constexpr std::size_t kLarge = 100'000;  // a length from here on is tried once, not for each root
+
+std::vector<int> roots(const Attempt& attempt, const Call& call, const Communicator& comm) {
+    if (!attempt.takes.root) {
+        return {0};
+    }
+    if (call.n >= kLarge) {
+        return {comm.size() - 1};
+    }
+    std::vector<int> all;
+    for (int root = 0; root < comm.size(); ++root) {
+        all.push_back(root);
+    }
+    return all;
+}
+
+/// One call, and its outcome; record() for its end: nobody goes on before all have returned.
+Traffic check_one(const Attempt& attempt, const Call& call, const Communicator& comm) {
+    INFO(text_of(attempt, call, comm));
+    Buffers buffers = attempt.before(call, comm);
+    const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+    const Comparison result = attempt.outcome(buffers, call, comm);
+    CHECK(result);
+    return traffic;
+}
+
+}  // namespace
+
+void every_length(const Attempt& attempt, const std::vector<int>& worlds) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const std::size_t n : lengths(comm.size())) {
+            Call call{.n = n};
+            for (const int root : roots(attempt, call, comm)) {
+                call.root = root;
+                check_one(attempt, call, comm);
+            }
+        }
+    });
+}
+
+void every_operation(const Attempt& attempt, const std::vector<int>& worlds) {
+    using enum ReduceOp;
+    const std::vector<Call> calls = {
+        {.op = mean},
+        {.op = product},
+        {.op = min},
+        {.op = max},
+        {.op = max, .values = Values::negative},
+        {.op = min, .values = Values::positive}};
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (Call call : calls) {
+            for (const std::size_t n : {7U, 0U, 1U, 1000U}) {
+                call.n = n;
+                call.root = comm.size() - 1;
+                check_one(attempt, call, comm);
+            }
+        }
+    });
+}
+
+void on_many_ranks(const Attempt& attempt) {
+    on_ranks(std::vector<int>{kManyRanks}, [&](const Communicator& comm) {
+        for (const std::size_t n : {7U, 11U, 1000U}) {
+            for (const int root : attempt.takes.root ? std::vector{0, 5, 10} : std::vector{0}) {
+                check_one(attempt, {.n = n, .root = root}, comm);
+            }
+        }
+    });
+}
+
+void two_in_a_row(const Attempt& attempt) {
+    on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
+        const int p = comm.size();
+        for (const int late : {-1, 0, p - 1}) {
+            const Call first{.n = 1000, .root = p - 1, .salt = 1};
+            const Call second{
+                .n = 1000,
+                .op = ReduceOp::max,
+                .root = late == 0 ? 1 : 0,
+                .segments = 2,
+                .salt = 2};
+            Buffers in_first = attempt.before(first, comm);
+            Buffers in_second = attempt.before(second, comm);
+            record(comm, [&] {
+                if (comm.rank() == late) {
+                    usleep(3000);
+                }
+                attempt.call(in_first, first, comm);
+                attempt.call(in_second, second, comm);
+            });
+            INFO(
+                (late < 0 ? "two calls at once"
+                          : "rank " + std::to_string(late) + " came late, the others had begun")
+                << ": do messages of the second call end in the first?"
+            );
+            const Comparison first_result = attempt.outcome(in_first, first, comm);
+            CHECK(first_result);
+            const Comparison second_result = attempt.outcome(in_second, second, comm);
+            CHECK(second_result);
+        }
+    });
+}
+
+void on_other_communicators(const Attempt& attempt) {
+    on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
+        const Communicator reversed = comm.split(0, -comm.rank());
+        const int color = comm.rank() % 2;
+        const Communicator half = comm.split(color, -comm.rank());
+        for (const Communicator* group : {&reversed, &half}) {
+            INFO(
+                "rank " << comm.rank() << " of " << comm.size() << " is rank " << group->rank()
+                        << " of " << group->size() << " in the communicator that was given"
+            );
+            const Call call{
+                .n = 100,
+                .root = group->size() - 1,
+                .salt = group == &half ? static_cast<std::uint64_t>(color) : 2};
+            Buffers buffers = attempt.before(call, *group);
+            attempt.call(buffers, call, *group);
+            const Comparison result = attempt.outcome(buffers, call, *group);
+            CHECK(result);
+        }
+    });
+}
+
+void same_bits(const Attempt& attempt, const std::string& why, const std::vector<int>& worlds) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean}) {
+            for (const std::size_t n : lengths(comm.size())) {
+                const Call call{.n = n, .op = op, .values = Values::order_matters};
+                Buffers buffers = attempt.before(call, comm);
+                attempt.call(buffers, call, comm);
+                const Comparison bits = same_on_all_ranks(buffers.data, comm);
+                INFO(text_of(attempt, call, comm));
+                INFO(
+                    "Ranks that add in different orders round differently, and replicas of a model "
+                    "drift apart."
+                );
+                INFO(why);
+                CHECK(bits);
+            }
+        }
+    });
+}
+
+void refuses_roots(const Attempt& attempt) {
+    on_ranks({3, 1, 2}, [&](const Communicator& comm) {
+        for (const int root : {comm.size(), comm.size() + 3, -1}) {
+            INFO("root " << root << " of " << comm.size() << " ranks: every rank must refuse it");
+            const Call call{.root = root};
+            Buffers buffers = attempt.before(call, comm);
+            const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+            CHECK(got.what == kInvalidArgument);
+            INFO("it refused, after it had sent messages");
+            CHECK(got.messages_sent == 0);
+        }
+    });
+}
+
+void refuses_segments(const Attempt& attempt) {
+    on_ranks({3, 1, 2}, [&](const Communicator& comm) {
+        for (const int segments : {0, -1}) {
+            INFO(segments << " segments: every rank must refuse that");
+            const Call call{.segments = segments};
+            Buffers buffers = attempt.before(call, comm);
+            const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+            CHECK(got.what == kInvalidArgument);
+            INFO("it refused, after it had sent messages");
+            CHECK(got.messages_sent == 0);
+        }
+    });
+}
+
+void costs(
+    const Attempt& attempt,
+    const CostOf& cost,
+    const std::string& why,
+    const std::vector<int>& worlds,
+    const Call& like
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const std::size_t n : lengths(comm.size())) {
+            Call call = like;
+            call.n = n;
+            for (const int root : roots(attempt, call, comm)) {
+                call.root = root;
+                Buffers buffers = attempt.before(call, comm);
+                const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+                const Comparison spent = within(traffic, cost(call, comm));
+                INFO(text_of(attempt, call, comm));
+                INFO(why);
+                CHECK(spent);
+            }
+        }
+    });
+}
+
+Answer answer(const Communicator& comm, const std::function<void()>& call) {
+    Answer answer{kReturned};
+    const Traffic traffic = record(comm, [&] {
+        try {
+            call();
+        } catch (const std::invalid_argument&) {
+            answer.what = kInvalidArgument;
+        } catch (const Error&) {
+            answer.what = kError;
+        }
+    });
+    answer.messages_sent = traffic.messages_sent;
+    return answer;
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,78 @@
+// What every collective is tried for, one line each in a test:
+//
+//     TEST_CASE("ring_all_reduce works for every length, also when p does not divide it") {
+//         every_length(kAttempt);
+//     }
+//
+// A test that only one exercise needs is written with on_ranks, as ever.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/harness/words/attempt.hpp"
+#include "tests/harness/words/cost.hpp"
+
+namespace dist::harness {
+
+/// The worlds that a test runs on, a telling one first: three and five are in it, because powers of
+/// two hide mistakes.
+inline const std::vector<int> kWorlds = {3, 1, 2, 4, 5};
+
+/// The right result for all of lengths(p); with a root, for each of them.
+void every_length(const Attempt& attempt, const std::vector<int>& worlds = kWorlds);
+
+/// The right result for mean, product, min and max; a maximum also where all is negative, a minimum
+/// where all is positive.
+void every_operation(const Attempt& attempt, const std::vector<int>& worlds = kWorlds);
+
+/// The right result on 11 ranks: more than a table that was made for eight has room for. Its test has
+/// the tag [many].
+void on_many_ranks(const Attempt& attempt);
+
+/// Two calls, the second begun at once, with another root and operation; one of the ranks comes late.
+void two_in_a_row(const Attempt& attempt);
+
+/// Calls in groups of the ranks, numbered anew, two of them at work at the same time.
+void on_other_communicators(const Attempt& attempt);
+
+/// Every rank ends with the same bits in data, whatever the order of addition.
+/// `why` is told with a failure.
+void same_bits(
+    const Attempt& attempt, const std::string& why, const std::vector<int>& worlds = kWorlds
+);
+
+/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent.
+void refuses_roots(const Attempt& attempt);
+
+/// As refuses_roots, for segments below 1.
+void refuses_segments(const Attempt& attempt);
+
+/// What each rank may spend on a call.
+using CostOf = std::function<Cost(const Call&, const Communicator&)>;
+
+/// Every call stays within its cost: for all of lengths(p); with a root, for each of them.
+/// `why` is told with a failure.
+void costs(
+    const Attempt& attempt,
+    const CostOf& cost,
+    const std::string& why,
+    const std::vector<int>& worlds = kWorlds,
+    const Call& like = {}
+);
+
+/// How a call that must be refused ended on this rank.
+struct Answer {
+    std::string what;        // the exception's type, or what the call did in its place
+    long messages_sent = 0;  // until then
+};
+
+/// Makes a call that is wrong in some way. Every rank of `comm` makes this call.
+Answer answer(const Communicator& comm, const std::function<void()>& call);
+
+inline constexpr const char* kReturned = "it returned as if all were well";
+inline constexpr const char* kInvalidArgument = "std::invalid_argument";
+inline constexpr const char* kError = "dist::Error";
+
+}  // namespace dist::harness
