@@ -4,9 +4,15 @@
 # command's output. `...` in a line stands for anything within that line: times, counts, places.
 # A block marked `console check gpu` needs CUDA and NCCL to be built: without them it is skipped.
 #
-# usage: lessons_test.sh [TEXT]    only blocks whose command holds TEXT
+# usage: lessons_test.sh [--update] [TEXT]    only blocks whose command holds TEXT
+#   --update   writes what the commands print now into the files: look at the difference before you commit it
 set -u
 cd "$(dirname "$0")/../.." || exit 70
+update=
+if [ "${1:-}" = --update ]; then
+    update=yes
+    shift
+fi
 only=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -55,6 +61,20 @@ normalised() { # EXPECTED
     done
 }
 
+# Puts the lines of BASE.got into the file in the place of BASE.expected; what differs from run to run
+# becomes `...`.
+write_block() { # BASE
+    local file line
+    file=$(cut -d: -f1 "$1.place")
+    line=$(cut -d: -f2 "$1.place")
+    sed -E -e 's/\([0-9.]+ s\)/(... s)/' -e 's/(\.(cpp|cu|hpp)):[0-9]+/\1:.../g' "$1.got" >"$1.new"
+    awk -v first="$line" -v new="$1.new" '
+        NR == first { print; while ((getline text < new) > 0) print text; skip = 1; next }
+        skip && /^```/ { skip = 0 }
+        !skip { print }
+    ' "$file" >"$1.file" && cat "$1.file" >"$file"
+}
+
 check() { # BASE
     local command place
     command=$(cat "$1.command")
@@ -72,13 +92,16 @@ check() { # BASE
         failed=$((failed + 1))
         printf 'FAIL  %s  %s\n' "$place" "$command"
         cat "$1.diff"
+        [ -z "$update" ] || write_block "$1"
     fi
 }
 
 ./shardlings --version >"$work/version" 2>&1 || { cat "$work/version"; exit 70; }  # builds the command
 gpu_missing=$(sed -n 's/^SHARDLINGS_GPU_MISSING:INTERNAL=//p' build/release/CMakeCache.txt)
 split_into_blocks README.md notebooks_md/*.md
-for block in "$work"/*.command; do
+# from the last to the first: a block that changes its length moves those behind it
+mapfile -t blocks < <(printf '%s\n' "$work"/*.command | if [ -n "$update" ]; then sort -r; else cat; fi)
+for block in "${blocks[@]}"; do
     if [ -e "$block" ] && [[ $(cat "$block") == *"$only"* ]]; then
         check "${block%.command}"
     fi

@@ -175,7 +175,11 @@ Built build_as(const Context& context, const Recipe& recipe, const fs::path& as)
     const std::string executable = (folder / recipe.program.target()).string();
 
     // what the source finds beside itself, the file in its place finds too; nvcc knows no -iquote
-    const std::string beside = fmt::format(" -I{} -c ", fs::path(source).parent_path().string());
+    std::string beside = fmt::format(" -I{}", fs::path(source).parent_path().string());
+    if (is_difference(as)) {  // its source's place says nothing to anyone
+        beside += fmt::format(" -fmacro-prefix-map={}/=", fs::path(file).parent_path().string());
+    }
+    beside += " -c ";
     std::string compile = replaced(recipe.compile, " -c " + source, beside + shell_line({file}));
     compile = replaced(compile, recipe.object, object);
     std::string link = replaced(recipe.link, recipe.object, object);

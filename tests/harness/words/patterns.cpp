@@ -37,6 +37,16 @@ Traffic check_one(const Attempt& attempt, const Call& call, const Communicator& 
 
 }  // namespace
 
+void every_call(
+    const Attempt& attempt, const std::vector<Call>& calls, const std::vector<int>& worlds
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const Call& call : calls) {
+            check_one(attempt, call, comm);
+        }
+    });
+}
+
 void every_length(const Attempt& attempt, const std::vector<int>& worlds) {
     on_ranks(worlds, [&](const Communicator& comm) {
         for (const std::size_t n : lengths(comm.size())) {
@@ -79,7 +89,7 @@ void on_many_ranks(const Attempt& attempt) {
     });
 }
 
-void two_in_a_row(const Attempt& attempt) {
+void two_in_a_row(const Attempt& attempt, const std::string& why) {
     on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
         const int p = comm.size();
         for (const int late : {-1, 0, p - 1}) {
@@ -102,8 +112,8 @@ void two_in_a_row(const Attempt& attempt) {
             INFO(
                 (late < 0 ? "two calls at once"
                           : "rank " + std::to_string(late) + " came late, the others had begun")
-                << ": do messages of the second call end in the first?"
             );
+            INFO(why);
             const Comparison first_result = attempt.outcome(in_first, first, comm);
             CHECK(first_result);
             const Comparison second_result = attempt.outcome(in_second, second, comm);

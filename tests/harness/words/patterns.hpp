@@ -20,6 +20,11 @@ namespace dist::harness {
 /// two hide mistakes.
 inline const std::vector<int> kWorlds = {3, 1, 2, 4, 5};
 
+/// The right result for these calls.
+void every_call(
+    const Attempt& attempt, const std::vector<Call>& calls, const std::vector<int>& worlds = kWorlds
+);
+
 /// The right result for all of lengths(p); with a root, for each of them.
 void every_length(const Attempt& attempt, const std::vector<int>& worlds = kWorlds);
 
@@ -32,7 +37,11 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds = kW
 void on_many_ranks(const Attempt& attempt);
 
 /// Two calls, the second begun at once, with another root and operation; one of the ranks comes late.
-void two_in_a_row(const Attempt& attempt);
+/// `why` is told with a failure.
+void two_in_a_row(
+    const Attempt& attempt,
+    const std::string& why = "do messages of the second call end in the first?"
+);
 
 /// Calls in groups of the ranks, numbered anew, two of them at work at the same time.
 void on_other_communicators(const Attempt& attempt);
