@@ -46,7 +46,7 @@ inline constexpr const char* kEnvComputeS =
     "SHARDLINGS_COMPUTE_S";  // CPU seconds without progress, default 5
 
 inline constexpr int kMaxRanks = 64;
-inline constexpr int kMaxThreads = 8;    // of one rank, that call MPI
+inline constexpr int kMaxThreads = 64;   // of one rank, that call MPI at a time
 inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;
 inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on
