@@ -162,7 +162,7 @@ foreach(declaration IN LISTS declarations)
   endif()
   body_of(${name} ${type} "${parameters}" "${names}" body)
   if(body AND type STREQUAL "int")
-    string(APPEND wrappers "WEAK int MPI_${name}(${parameters}) {\n${body}}\n")
+    string(APPEND wrappers "WEAK int MPI_${name}(${parameters}) {\n    const Uncounted layer@\n${body}}\n")
   elseif(body)
     message(FATAL_ERROR "tests/harness/mpi/calls.cmake: say what becomes of MPI_${name}, which returns ${type}")
   endif()
@@ -175,6 +175,7 @@ string(REPLACE ">" "]" wrappers "${wrappers}")
 string(REPLACE "@" ";" wrappers "${wrappers}")
 file(WRITE ${OUTPUT} "// Written by tests/harness/mpi/calls.cmake.
 // NOLINTBEGIN
+#include \"tests/harness/job/memory.hpp\"
 #include \"tests/harness/mpi/calls.hpp\"
 
 using namespace dist::harness;

@@ -12,7 +12,8 @@
 namespace dist::harness {
 namespace {
 std::atomic<int> late_ms = 0;
-}
+std::atomic<int> late_messages_ms = 0;
+}  // namespace
 
 void seeded_delay() {
     static const bool wanted = [] {
@@ -34,6 +35,19 @@ void late_delay() {
     if (late_ms > 0) {
         usleep(static_cast<useconds_t>(late_ms) * 1000);
     }
+}
+
+void late_message_delay() {
+    if (late_messages_ms > 0) {
+        usleep(static_cast<useconds_t>(late_messages_ms) * 1000);
+    }
+}
+
+LateMessages::LateMessages(int milliseconds) {
+    late_messages_ms = milliseconds;
+}
+LateMessages::~LateMessages() {
+    late_messages_ms = 0;
 }
 
 Late::Late(int milliseconds) {

@@ -10,4 +10,7 @@ void seeded_delay();
 /// Sleeps as long as a Late of this rank says.
 void late_delay();
 
+/// Sleeps as long as a LateMessages of this rank says.
+void late_message_delay();
+
 }  // namespace dist::harness

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include "tests/harness/job/memory.hpp"
 #include "tests/harness/mpi/allowed.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -39,31 +40,38 @@ int start_send(
 extern "C" {
 
 int MPI_Send(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Send")
                      : PMPI_Send(b, n, t, dst, tag, c);
 }
 int MPI_Ssend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Ssend")
                      : PMPI_Ssend(b, n, t, dst, tag, c);
 }
 int MPI_Rsend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Rsend")
                      : PMPI_Rsend(b, n, t, dst, tag, c);
 }
 int MPI_Isend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Isend")
                      : PMPI_Isend(b, n, t, dst, tag, c, r);
 }
 int MPI_Issend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Issend")
                      : PMPI_Issend(b, n, t, dst, tag, c, r);
 }
 int MPI_Irsend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Irsend")
                      : PMPI_Irsend(b, n, t, dst, tag, c, r);
 }
 
 int MPI_Recv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Recv(b, n, t, src, tag, c, s);
     }
@@ -72,6 +80,7 @@ int MPI_Recv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_S
     return wait_request(&request, s);
 }
 int MPI_Irecv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Irecv(b, n, t, src, tag, c, r);
     }
@@ -94,6 +103,7 @@ int MPI_Sendrecv(
     MPI_Comm c,
     MPI_Status* s
 ) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Sendrecv(sb, sn, st, dst, stag, rb, rn, rt, src, rtag, c, s);
     }
@@ -107,6 +117,7 @@ int MPI_Sendrecv(
 int MPI_Sendrecv_replace(
     void* b, int n, MPI_Datatype t, int dst, int stag, int src, int rtag, MPI_Comm c, MPI_Status* s
 ) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Sendrecv_replace(b, n, t, dst, stag, src, rtag, c, s);
     }
@@ -120,6 +131,7 @@ int MPI_Sendrecv_replace(
 }
 
 int MPI_Probe(int src, int tag, MPI_Comm c, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Probe(src, tag, c, s);
     }
@@ -128,6 +140,7 @@ int MPI_Probe(int src, int tag, MPI_Comm c, MPI_Status* s) {
     return probe(src, tag, c, true, &found, nullptr, s, "MPI_Probe");
 }
 int MPI_Iprobe(int src, int tag, MPI_Comm c, int* flag, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Iprobe(src, tag, c, flag, s);
     }
@@ -138,6 +151,7 @@ int MPI_Iprobe(int src, int tag, MPI_Comm c, int* flag, MPI_Status* s) {
     return code;
 }
 int MPI_Mprobe(int src, int tag, MPI_Comm c, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Mprobe(src, tag, c, m, s);
     }
@@ -146,6 +160,7 @@ int MPI_Mprobe(int src, int tag, MPI_Comm c, MPI_Message* m, MPI_Status* s) {
     return probe(src, tag, c, true, &found, m, s, "MPI_Mprobe");
 }
 int MPI_Improbe(int src, int tag, MPI_Comm c, int* flag, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Improbe(src, tag, c, flag, m, s);
     }
@@ -156,6 +171,7 @@ int MPI_Improbe(int src, int tag, MPI_Comm c, int* flag, MPI_Message* m, MPI_Sta
     return code;
 }
 int MPI_Mrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Mrecv(b, n, t, m, s);
     }
@@ -163,6 +179,7 @@ int MPI_Mrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Status* s) {
     return wait_request(&request, s);
 }
 int MPI_Imrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Request* r) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Imrecv(b, n, t, m, r);
     }
