@@ -49,7 +49,7 @@ inline constexpr const char* kEnvComputeS =
 
 inline constexpr int kMaxRanks = 64;
 inline constexpr int kManyRanks = 11;    // of the second job, for tests with the tag [many]
-inline constexpr int kMaxThreads = 8;    // of one rank, that call MPI
+inline constexpr int kMaxThreads = 64;   // of one rank, that call MPI at a time
 inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;
 inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on

@@ -121,12 +121,7 @@ TEST_CASE("hello_ranks can be called twice in a row, also if a rank is late") {
 }
 
 TEST_CASE("hello_ranks throws dist::Error if a message fails") {
-    on_ranks({3, 2}, [](const Communicator& comm) {
-        const FailingMessages failing("MPI_Send");
-        const Answer got = answer(comm, [&] { hello_ranks(comm); });
-        INFO("messages fail here: look at what MPI_Send and MPI_Recv return; MPI_CHECK does");
-        CHECK(got.what == (comm.rank() == 0 ? kReturned : kError));
-    });
+    reports_failures(kAttempt);
 }
 
 TEST_CASE("hello_ranks asks the ranks of the communicator that was given") {

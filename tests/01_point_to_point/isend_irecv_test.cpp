@@ -277,6 +277,10 @@ TEST_CASE("isend and irecv count ranks in the communicator that was given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("isend, irecv and wait throw dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("isend and irecv are right among 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -131,7 +131,7 @@ void check_refusal(int repetitions, const Communicator& comm) {
     const Answer got = answer(comm, [&] { ping_pong(repetitions, comm); });
     CHECK(got.what == kInvalidArgument);
     INFO("it refused, after it had sent messages");
-    CHECK(got.messages_sent == 0);
+    CHECK(got.traffic.messages_sent == 0);
 }
 
 }  // namespace

@@ -110,6 +110,10 @@ TEST_CASE("ring_shift goes around the communicator that was given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("ring_shift throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("ring_shift is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

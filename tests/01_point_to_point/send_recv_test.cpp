@@ -180,6 +180,10 @@ TEST_CASE("send and recv count ranks in the communicator that was given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("send and recv throw dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("send and recv are right among 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -18,14 +18,6 @@ struct Skipped : std::runtime_error {
 
 bool asking_for_info = false;
 
-std::string type_name(const std::exception& error) {
-    int status = 0;
-    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
-    std::string name = text != nullptr ? text : "an exception";
-    std::free(text);
-    return name;
-}
-
 // What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
 std::string info_in_scope() {
     asking_for_info = true;
@@ -42,6 +34,14 @@ std::string info_in_scope() {
 }
 
 }  // namespace
+
+std::string type_name(const std::exception& error) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
+    std::string name = text != nullptr ? text : "an exception";
+    std::free(text);
+    return name;
+}
 
 TestRun& current_test() {
     static TestRun test;

@@ -12,6 +12,7 @@
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/gates.hpp"
 #include "tests/harness/mpi/groups.hpp"
+#include "tests/harness/mpi/handles.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -100,7 +101,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         }
         my_slot().exit_called = 0;
         reset_arrivals();
-        reset_traffic();
+        reset_traffic(false);
         publish(Phase::computing);  // before anyone can wait for this rank
         my_slot().run_started = run;
         if (!wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_started >= run; }); }
@@ -122,7 +123,9 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         }
         judge_stop(p);
         const std::string truncated = truncation();
-        const std::string left = leftovers();
+        std::string left = leftovers();
+        const std::string leaked = never_freed();
+        left = left.empty() ? leaked : left;
         if (!left.empty() && test.outcome == Outcome::pass) {
             worsen(Outcome::fail, left);
         }

@@ -1,6 +1,7 @@
 // Where a test stands: which test, which on_ranks body, and how it went on this rank.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ void worsen(Outcome outcome, const std::string& message);
 /// An exception that came out of the expression of a CHECK. True if it is the course's own way to
 /// end a body (not started, forbidden, skipped, stopped), which is noted, and no failed check.
 bool note_course_exception();
+
+/// "std::invalid_argument"
+std::string type_name(const std::exception& error);
 
 /// Any other exception that ended a body: the test has failed. Call in the handler.
 void note_exception();

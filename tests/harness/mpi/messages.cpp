@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "course/runtime/error.hpp"
 #include "tests/harness/mpi/buffers.hpp"
@@ -27,6 +28,15 @@ void expect_accepted(int code, const std::string& call) {
 }
 
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
+    constexpr long kMost = std::numeric_limits<int>::max() - static_cast<int>(sizeof(Header));
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    if (static_cast<long>(count) * size > kMost) {
+        throw Error(
+            "a message of " + std::to_string(count) + " elements has more than " +
+            std::to_string(kMost) + " bytes: the course's tests carry no larger one"
+        );
+    }
     int bytes = 0;
     expect_accepted(
         PMPI_Pack_size(count, type, comm, &bytes),
@@ -40,7 +50,7 @@ MPI_Request start_receive(
 ) {
     const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
     message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
-    message->clock = current_round();
+    message->id = count_post();
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
         matched != nullptr
@@ -125,11 +135,10 @@ void deliver(Pending& message, MPI_Status& status) {
     record.src = status.MPI_SOURCE;
     record.tag = status.MPI_TAG;
     record.bytes = payload;
-    record.begin = header.clock - 1;
     std::memcpy(
         &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
     );
-    count_receive(record, message.clock);
+    count_receive(record, message.id, header.sender, header.id);
     note_delivery(header.departure_s, payload);
 }
 
@@ -147,6 +156,7 @@ MPI_Request post_send(
     }
     leave_if_stopped();
     seeded_delay();
+    late_message_delay();
     const Group& group = group_of(comm);
     const std::scoped_lock guard(pending().lock);
     auto message = std::make_shared<Pending>();
@@ -160,8 +170,8 @@ MPI_Request post_send(
     message->text = request_text(name, true, dst, tag, payload, group);
     message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
-    message->clock = count_send(dst, payload);
-    const Header header{message->clock, payload, departure_s()};
+    message->id = count_send(dst, payload);
+    const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);
     MPI_Request request = MPI_REQUEST_NULL;

@@ -46,6 +46,9 @@ void adopt_request(
 /// Looks once; returns MPI's code and sets `done`. A finished request is completed and forgotten.
 int test_request(MPI_Request* request, bool* done, MPI_Status* status);
 
+/// Looks once, and leaves the request as it is (MPI_Request_get_status).
+int look_at_request(MPI_Request request, bool* done, MPI_Status* status);
+
 /// Waits until the request is through.
 ///
 /// Errors  Stopped if the test was stopped meanwhile.

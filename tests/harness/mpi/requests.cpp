@@ -1,5 +1,6 @@
 // What becomes of messages that were posted: looked at, waited for, given away, left behind.
 
+#include <algorithm>
 #include <cstring>
 #include <sched.h>
 
@@ -32,6 +33,15 @@ void note_truncation(const Pending& message, const MPI_Status& status) {
                 std::to_string(message.payload_bytes);
 }
 
+// The status of a message, without the layer's own header.
+void show_payload(MPI_Status& status) {
+    int bytes = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    PMPI_Status_set_elements(
+        &status, MPI_BYTE, std::max(0, bytes - static_cast<int>(sizeof(Header)))
+    );
+}
+
 }  // namespace
 
 int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
@@ -55,11 +65,27 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
         }
         if (message->is_send) {
             note_change(*message);
-            count_arrival(message->clock);
+            count_arrival(message->id);
         }
         moved();
     }
     if (status != MPI_STATUS_IGNORE) {
+        *status = local;
+    }
+    return code;
+}
+
+int look_at_request(MPI_Request request, bool* done, MPI_Status* status) {
+    const std::scoped_lock guard(pending().lock);
+    const auto message = find(request);
+    MPI_Status local;
+    int flag = 0;
+    const int code = PMPI_Request_get_status(request, &flag, &local);
+    *done = flag != 0;
+    if (*done && status != MPI_STATUS_IGNORE) {
+        if (message && message->collective == 0 && !message->is_send) {
+            show_payload(local);
+        }
         *status = local;
     }
     return code;
@@ -146,9 +172,7 @@ int probe(
         unsuccessful_test(text.call, text.peer, text.tag);
     }
     if (*found && status != MPI_STATUS_IGNORE) {
-        int bytes = 0;
-        PMPI_Get_count(&local, MPI_BYTE, &bytes);
-        PMPI_Status_set_elements(&local, MPI_BYTE, bytes - static_cast<int>(sizeof(Header)));
+        show_payload(local);
         *status = local;
     }
     return code;

@@ -71,17 +71,7 @@ void costs(
     const Call& like = {}
 );
 
-/// How a call that must be refused ended on this rank.
-struct Answer {
-    std::string what;        // the exception's type, or what the call did in its place
-    long messages_sent = 0;  // until then
-};
-
-/// Makes a call that is wrong in some way. Every rank of `comm` makes this call.
-Answer answer(const Communicator& comm, const std::function<void()>& call);
-
-inline constexpr const char* kReturned = "it returned as if all were well";
-inline constexpr const char* kInvalidArgument = "std::invalid_argument";
-inline constexpr const char* kError = "dist::Error";
+/// A message that fails is an error: where all do, every rank throws dist::Error.
+void reports_failures(const Attempt& attempt);
 
 }  // namespace dist::harness
