@@ -29,6 +29,12 @@ void expect_accepted(int code, const std::string& call) {
 
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
     constexpr long kMost = std::numeric_limits<int>::max() - static_cast<int>(sizeof(Header));
+    if (count < 0) {
+        throw Error(
+            "a message of " + std::to_string(count) +
+            " elements: MPI counts by an int, which holds 2^31 - 1 at most"
+        );
+    }
     int size = 0;
     PMPI_Type_size(type, &size);
     if (static_cast<long>(count) * size > kMost) {

@@ -60,7 +60,8 @@ void state(const Communicator& comm) {
         harness::memory_of(
             comm,
             [&] {
-                void* both[2] = {std::malloc(kBytes), std::calloc(kFloats, sizeof(float))};
+                void* volatile both[2]  // or the compiler leaves them out
+                    = {std::malloc(kBytes), std::calloc(kFloats, sizeof(float))};
                 shift(out, in, comm);
                 std::free(both[0]);
                 std::free(both[1]);
