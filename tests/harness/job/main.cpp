@@ -18,6 +18,7 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +70,15 @@ std::string without_hexadecimals(const std::string& text) {
     return std::regex_replace(text, suffix, "$1");
 }
 
+// Tests write "n floats", and one of the n is 1.
+std::string with_singulars(const std::string& text) {
+    static const std::regex one(
+        R"((^|[^\w.,-])1 (float|byte|message|rank|element|value|round|step|segment|chunk|repetition|)"
+        R"(contribution|collective|partner|block|line|tensor|parameter|bucket)s\b)"
+    );
+    return std::regex_replace(text, one, "$011 $2");
+}
+
 struct Listener : ListenerBase {
     using ListenerBase::ListenerBase;
 
@@ -88,11 +98,12 @@ struct Listener : ListenerBase {
         if (!result.isOk() && test_is_selected()) {
             Failure failure;
             failure.expression = result.getExpressionInMacro();
-            failure.expansion = without_hexadecimals(result.getExpandedExpression());
+            failure.expansion =
+                with_singulars(without_hexadecimals(result.getExpandedExpression()));
             failure.file = result.getSourceInfo().file;
             failure.line = static_cast<int>(result.getSourceInfo().line);
             for (const auto& message : stats.infoMessages) {
-                failure.info.push_back(message.message);
+                failure.info.push_back(with_singulars(message.message));
             }
             add_failure(std::move(failure));
         }
@@ -115,23 +126,33 @@ struct Listener : ListenerBase {
 };
 CATCH_REGISTER_LISTENER(Listener)
 
-// The tests to run, in the order they were written: all, or those that the environment names.
-std::vector<std::string> make_plan(Catch::Session& session) {
-    const char* text = std::getenv(kEnvTest);
-    const char* after = std::getenv(kEnvAfter);
+// All tests, in the order they were written.
+std::vector<std::string> all_tests(Catch::Session& session) {
     std::vector<std::string> names;
-    bool begun = after == nullptr || *after == '\0';
     for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
 #ifdef SHARDLINGS_CATCH2_V3
-        const std::string name = test.getTestCaseInfo().name;
+        names.push_back(test.getTestCaseInfo().name);
 #else
-        const std::string name = test.name;
+        names.push_back(test.name);
 #endif
-        if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
-            names.push_back(name);
-        }
-        begun = begun || name == after;
     }
+    return names;
+}
+
+// The tests to run: all, or those that the environment names. A whole name means that test alone.
+std::vector<std::string> make_plan(Catch::Session& session) {
+    const char* given = std::getenv(kEnvTest);
+    const char* after = std::getenv(kEnvAfter);
+    const std::string text = given == nullptr ? "" : given;
+    std::vector<std::string> names = all_tests(session);
+    const bool whole = std::find(names.begin(), names.end(), text) != names.end();
+    if (after != nullptr && *after != '\0') {
+        const auto last = std::find(names.begin(), names.end(), after);
+        names.erase(names.begin(), last == names.end() ? last : last + 1);
+    }
+    std::erase_if(names, [&](const std::string& name) {
+        return whole ? name != text : name.find(text) == std::string::npos;
+    });
     return names;
 }
 

@@ -65,7 +65,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
             note_exception();
         }
     }
-    test.phase = "threw";
+    test.phase = Phase::threw;
     return Phase::threw;
 }
 
@@ -118,7 +118,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_left >= run; }); });
         if (stopped() && test.outcome == Outcome::pass) {
             worsen(Outcome::stopped, board().stop_message);
-            test.phase = "returned";
+            test.phase = Phase::returned;
         }
         judge_stop(p);
         const std::string truncated = truncation();

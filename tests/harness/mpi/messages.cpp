@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/delays.hpp"
@@ -29,8 +30,7 @@ void expect_accepted(int code, const std::string& call) {
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
     int bytes = 0;
     expect_accepted(
-        PMPI_Pack_size(count, type, comm, &bytes),
-        "a message of " + std::to_string(count) + " elements"
+        PMPI_Pack_size(count, type, comm, &bytes), "a message of " + counted(count, "element")
     );
     return bytes;
 }
@@ -88,15 +88,19 @@ void take_off_board(Pending& message) {
 RequestText request_text(
     const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
 ) {
+    const bool from_anyone = !is_send && rank == MPI_ANY_SOURCE;
+    const bool is_exchange = std::string_view(name).starts_with("MPI_Sendrecv");
     RequestText text;
-    text.peer = rank == MPI_ANY_SOURCE ? -1 : group.world_rank(rank);
+    text.peer = from_anyone ? -1 : group.world_rank(rank);
     text.tag = tag;
+    text.kind = is_exchange ? Call::exchange : bytes < 0 ? Call::probe : Call::message;
+    text.direction = is_send ? Direction::send : Direction::receive;
     const bool has_tag = std::string_view(name).starts_with("MPI_");
     const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);
     text.call = std::string(name) + (is_send ? "(to " : "(from ") +
-                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) +
+                (from_anyone ? "any rank" : "rank " + std::to_string(rank)) +
                 (has_tag ? ", " + tag_text : "") +
-                (bytes < 0 ? "" : ", " + std::to_string(bytes) + " bytes") + ")";
+                (bytes < 0 ? "" : ", " + counted(bytes, "byte")) + ")";
     return text;
 }
 

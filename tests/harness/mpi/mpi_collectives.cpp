@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/mpi/allowed.hpp"
 #include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/groups.hpp"
@@ -36,7 +37,7 @@ std::string signature(const char* name, int root, long n_bytes) {
         separator = ", ";
     }
     if (n_bytes != kAnyBytes) {
-        text += separator + std::to_string(n_bytes) + " bytes";
+        text += separator + counted(n_bytes, "byte");
     }
     return text + (root != kNoRoot || n_bytes != kAnyBytes ? ")" : "");
 }
