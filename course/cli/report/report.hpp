@@ -11,8 +11,8 @@ namespace dist::cli {
 
 /// What a report tells beyond the run itself.
 struct Telling {
-    bool output = false;  // what the program printed in tests that passed, too
-    std::string next;     // after a pass: the exercise to go on with; empty: there is none
+    bool output = false;    // what the program printed in tests that passed, too
+    std::string next = {};  // after a pass: the exercise to go on with; empty: there is none
 };
 
 /// The run as text: passing tests in a line each, the first failing one in full, then what to type.
