@@ -99,6 +99,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             line.phase = Phase::absent;
         }
         my_slot().exit_called = 0;
+        my_slot().overrun[0] = '\0';
         reset_arrivals();
         reset_traffic();
         publish(Phase::computing);  // before anyone can wait for this rank
@@ -127,6 +128,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             worsen(Outcome::fail, left);
         }
         explain("", left);
+        explain("", my_slot().overrun);
         explain("a message was truncated: ", truncated);
         leave_run();
         if (test.outcome != Outcome::pass || !test.failures.empty()) {

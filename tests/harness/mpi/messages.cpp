@@ -157,12 +157,13 @@ MPI_Request post_send(
     message->is_send = true;
     message->comm = comm;
     const int capacity = bytes_of(count, type, comm);
+    message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     message->staging.reset(new char[sizeof(Header) + static_cast<std::size_t>(capacity)]);
     int payload = 0;
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
-    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     message->clock = count_send(dst, payload);
     const Header header{message->clock, payload, departure_s()};
@@ -200,6 +201,7 @@ MPI_Request post_receive(
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
     message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);
