@@ -13,16 +13,18 @@
 //                   {"finished": true}                     last: nothing died, nothing was left out
 //
 // A record of a test:
-//   test        its name                      state       pass | fail | not_started | hang | forbidden
-//                                                         | skipped | stopped (another rank's fault)
+//   test        its name                      state       Outcome, in words.hpp
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
-//   output      [begin, end) in rank-R.out    wait        {phase, call, peer, tag, since_s, frames}
+//   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
+//                                                         collectives, since_s, frames}
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
-// `wait` says where this rank stood when the test was stopped: phase is "waiting" (in `call`),
-// "returned" (from the code under test), "threw" or "computing". Frames are addresses in the test's
-// executable, innermost first, relative to where it was loaded: addr2line turns them into lines.
+// `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
+// people; kind and direction say the same to programs), returned from the code under test, thrown out
+// of it, or computing; `collectives` is how many it had called. Frames are addresses in the test's
+// executable, innermost first, relative to where it was loaded: addr2line turns them into lines. Of a
+// rank that threw they are those of the throw.
 //
 // A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on
 // every rank; "finished" on every rank. What a dead rank could not write stands in its slot of the
@@ -32,13 +34,16 @@
 #include <atomic>
 #include <cstdint>
 
+#include "course/protocol/words.hpp"
+
 namespace dist::harness {
 
 // The launcher sets these; every one but the folder may be missing.
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
 inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
 inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
-inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";    // only tests whose name holds this
+inline constexpr const char* kEnvTest =
+    "SHARDLINGS_TEST";  // only tests so named, or else whose name holds this
 inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests after the one so named
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
@@ -53,9 +58,6 @@ inline constexpr int kMaxThreads = 64;   // of one rank, that call MPI at a time
 inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;
 inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on
-
-/// What a thread of a rank does.
-enum class Phase : int { absent, computing, waiting, returned, threw };
 
 /// How a rank's process ended, as seen by the parent process that watches over it.
 enum class End : int {
@@ -89,7 +91,9 @@ struct Line {
     std::atomic<int> peer;        // rank in the world of the job, or negative: none, or any
     std::atomic<int> tag;
     std::atomic<int> tid;  // of the thread, for the kernel
-    char call[160];        // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
+    std::atomic<Call> kind;
+    std::atomic<Direction> direction;
+    char call[160];  // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
     Frames frames;
 };
 
@@ -124,9 +128,12 @@ struct Slot {
     std::atomic<std::uint64_t> value;  // what it shares at a gate
     std::atomic<int> rounds;           // longest chain of messages, seen by this rank
     std::atomic<std::uint64_t> fault_address;
-    char test[256];          // the test it is in, empty between tests
-    std::atomic<int> ranks;  // size of the world that body runs in
+    std::atomic<int> fault_code;  // si_code: SI_KERNEL when the address is none, and so not known
+    char test[256];               // the test it is in, empty between tests
+    std::atomic<int> ranks;       // size of the world that body runs in
     char end_message[256];
+    char overrun
+        [256];  // a message that does not fit where it was to come from or to go; empty: none
     Frames end_frames;  // where it crashed, or computed for ever
     Line line[kMaxThreads];
     Message message[kMaxMessages];
@@ -142,6 +149,15 @@ struct Board {
     std::atomic<long> failed_test;  // number of the last test in which a rank failed
     Slot slot[kMaxRanks];
 };
+
+/// How many collectives the rank has called in this body, over all communicators.
+inline long collective_calls(const Slot& slot) {
+    long calls = 0;
+    for (const Arrivals& arrivals : slot.arrivals) {
+        calls += arrivals.count;
+    }
+    return calls;
+}
 
 static_assert(std::atomic<double>::is_always_lock_free && std::atomic<long>::is_always_lock_free);
 

@@ -139,7 +139,28 @@ TEST_CASE("a failing rank decides, and ranks that were stopped do not") {
     const Verdict verdict = judge(run.job());
     CHECK(verdict.tests.front().status == State::fail);
     CHECK(verdict.tests.front().message == "rank 1: std::runtime_error was thrown: no");
-    CHECK(verdict.tests.front().per_rank[0].state == "blocked");
+    CHECK(verdict.tests.front().per_rank[0].state == RankState::blocked);
+}
+
+TEST_CASE("the world of a test is the one that failed, not the largest that it ran on") {
+    HandMade run(5);
+    run.plan({"a"});
+    for (int r = 0; r < 5; ++r) {
+        const std::string state = r == 1 ? "fail" : "pass";
+        run.record(r, "a", state, {{"ranks", r < 3 ? 3 : 5}});
+    }
+    run.finish();
+    const TestResult test = judge(run.job()).tests.front();
+    CHECK(test.ranks == 3);
+    CHECK(test.per_rank.size() == 3);
+}
+
+TEST_CASE("a word that is not in the protocol is a fault of the harness") {
+    HandMade run(1);
+    run.plan({"a"});
+    run.record(0, "a", "splendid");
+    run.finish();
+    CHECK(judge(run.job()).tests.front().status == State::harness_error);
 }
 
 TEST_CASE("a hang is explained from where the ranks stood") {
@@ -149,7 +170,13 @@ TEST_CASE("a hang is explained from where the ranks stood") {
         const std::string call = "MPI_Send(to rank " + std::to_string(1 - r) + ", tag 0, 4 bytes)";
         run.record(
             r, "a", "hang",
-            {{"wait", {{"phase", "waiting"}, {"call", call}, {"peer", 1 - r}, {"tag", 0}}}}
+            {{"wait",
+              {{"phase", "waiting"},
+               {"call", call},
+               {"kind", "message"},
+               {"direction", "send"},
+               {"peer", 1 - r},
+               {"tag", 0}}}}
         );
     }
     run.finish();
@@ -228,7 +255,6 @@ TEST_CASE("a run's document is JSON, whatever a program printed") {
     test.name = "a";
     test.status = State::skipped;
     RankResult rank;
-    rank.state = "ok";
     rank.output = "\xff\xfe not text";
     test.per_rank = {rank};
     result.tests = {test};

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "course/cli/build/build.hpp"
+#include "course/cli/commands/replay.hpp"
 #include "course/cli/exercises/check_files.hpp"
 #include "course/cli/launch/attempt.hpp"
 #include "course/cli/launch/gpu.hpp"
@@ -25,6 +26,7 @@ constexpr int kBuildsAtATime = 2;
 struct Arguments {
     std::vector<std::string> names;
     bool mutants = false;
+    bool replay = false;
     int seeds = 1;
 };
 
@@ -198,6 +200,9 @@ class Check {
                 wrong = fmt::format("its report does not say '{}'", words);
             }
         }
+        if (wrong.empty() && arguments_.replay) {
+            wrong = replay(context_, result);
+        }
         const std::string good = fmt::format("{}: {}", what, name_of(result.status));
         line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
         if (!wrong.empty()) {
@@ -250,6 +255,9 @@ void add_check(CLI::App& app, Context& context) {
     auto arguments = std::make_shared<Arguments>();
     command->add_option("NAME", arguments->names, "Exercises; without them, all");
     command->add_flag("--mutants", arguments->mutants, "Also every known wrong answer");
+    command->add_flag(
+        "--replay", arguments->replay, "Also the line that every failed run says repeats it"
+    );
     command->add_option("--seeds", arguments->seeds, "Seeds that each solution runs with")
         ->check(CLI::Range(1, 1000));
     command->callback([&context, arguments] { context.status = check_command(context, *arguments); }

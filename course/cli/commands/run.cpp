@@ -9,6 +9,7 @@
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/exercises/select.hpp"
 #include "course/cli/launch/attempt.hpp"
+#include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/report/report.hpp"
@@ -21,6 +22,7 @@ struct Arguments {
     std::string as;
     LaunchOptions options;
     bool stand_in = false;
+    bool output = false;
 };
 
 /// The version of the course, for the document; empty without git.
@@ -41,6 +43,26 @@ void remember(const Context& context, const std::string& name, State status) {
     write_progress(context.root, progress);
 }
 
+/// The first exercise after this one that is open, and can be solved here; else the first before it.
+std::string next_exercise(Context& context, const Manifest& manifest, const Exercise& exercise) {
+    const Progress progress = read_progress(context.root);
+    const bool gpu = gpu_code_missing(context).empty();
+    std::string before;
+    bool after = false;
+    for (const Exercise& other : manifest.exercises) {
+        const bool open = progress.done.count(other.name) == 0 &&
+                          progress.skipped.count(other.name) == 0 && (gpu || !other.for_gpu());
+        if (other.name == exercise.name) {
+            after = true;
+        } else if (open && after) {
+            return other.name;
+        } else if (open && before.empty()) {
+            before = other.name;
+        }
+    }
+    return before;
+}
+
 int run_command(Context& context, const Arguments& arguments, bool ranks_given) {
     if (ranks_given) {
         expect_rank_count(arguments.options.ranks);
@@ -50,15 +72,15 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
     Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
-    const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
-    if (arguments.as.empty() && whole) {
+    if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
         remember(context, exercise.name, result.status);
     }
     if (context.json) {
         result.course_commit = course_commit(context);
         fmt::print("{}\n", to_json(result));
     } else {
-        fmt::print("{}", report(result, &exercise, use_colours()));
+        const Telling telling = {arguments.output, next_exercise(context, manifest, exercise)};
+        fmt::print("{}", report(result, &exercise, use_colours(), telling));
     }
     return exit_status_of(result.status);
 }
@@ -68,7 +90,8 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 int run_and_report(Context& context, const Exercise& exercise) {
     const Result result = run_anywhere(context, program_of(exercise));
     remember(context, exercise.name, result.status);
-    fmt::print("{}", report(result, &exercise, use_colours()));
+    const std::string next = next_exercise(context, read_manifest(context.root), exercise);
+    fmt::print("{}", report(result, &exercise, use_colours(), {.next = next}));
     std::fflush(stdout);
     return exit_status_of(result.status);
 }
@@ -89,6 +112,9 @@ void add_run(CLI::App& app, Context& context) {
     command->add_flag(
         "--stand-in", arguments->stand_in,
         "A GPU exercise without a GPU: its logic, on the host; never counts as done"
+    );
+    command->add_flag(
+        "--output", arguments->output, "Show what the program printed, also in tests that pass"
     );
     command->add_flag("--keep", options.keep, "Leave the run's folder in build/")
         ->group("For authors");

@@ -11,14 +11,14 @@ namespace dist::cli {
 namespace {
 
 using harness::End;
+using harness::Phase;
 
 constexpr long kTail = 1L << 40;  // "to the end"
 
 /// The thread of a rank that waits; of one that was stopped, the thread that had waited for long.
 const harness::Line& line_that_waited(const harness::Slot& slot) {
     for (const harness::Line& line : slot.line) {
-        if (line.phase == harness::Phase::waiting ||
-            (slot.end == End::unwound && line.frames.count > 0)) {
+        if (line.phase == Phase::waiting || (slot.end == End::unwound && line.frames.count > 0)) {
             return line;
         }
     }
@@ -42,7 +42,7 @@ std::pair<State, std::string> explain_end(
     };
     switch (slot.end.load()) {
         case End::signalled:
-            return limit(State::crash, explain_signal(rank, code, slot.fault_address, output));
+            return limit(State::crash, explain_signal(rank, slot, output));
         case End::exited:
         case End::finished:
             return {
@@ -91,23 +91,29 @@ RankResult rank_from_board(int rank, const Job& job) {
     const harness::Frames* frames = &slot.end_frames;
     if (state != State::not_run) {
         const End end = slot.end;
-        result.phase = "died";
+        result.phase = Phase::died;
         result.message = message;
         result.exit_code = slot.end_code;
-        result.state = end == End::signalled ? "signal" : end == End::aborted ? "abort" : "exit";
+        result.state = end == End::signalled ? RankState::signal
+                       : end == End::aborted ? RankState::abort
+                                             : RankState::exit;
         if (end == End::time_limit || end == End::asleep) {
-            result.state = "computing";
-            result.phase = end == End::asleep ? "asleep" : "computing";
+            result.state = RankState::computing;
+            result.phase = end == End::asleep ? Phase::asleep : Phase::computing;
         }
         if (end == End::signalled) {
             result.signal = fmt::format("SIG{}", sigabbrev_np(slot.end_code));
         }
     } else {
         const harness::Line& line = line_that_waited(slot);
-        const bool waited = line.phase == harness::Phase::waiting || slot.end == End::unwound;
-        result.phase = waited && line.call[0] != '\0' ? "waiting" : "stopped";
-        result.state = result.phase == "waiting" ? "blocked" : "ok";
-        result.call = result.phase == "waiting" ? line.call : "";
+        const bool waited = line.phase == Phase::waiting || slot.end == End::unwound;
+        const bool waiting = waited && line.call[0] != '\0';
+        result.phase = waiting ? Phase::waiting : Phase::stopped;
+        result.state = waiting ? RankState::blocked : RankState::ok;
+        result.call = waiting ? line.call : "";
+        result.kind = waiting ? line.kind.load() : harness::Call::none;
+        result.direction = waiting ? line.direction.load() : harness::Direction::none;
+        result.collectives = harness::collective_calls(slot);
         result.peer = line.peer;
         result.tag = line.tag;
         frames = &line.frames;

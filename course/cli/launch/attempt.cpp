@@ -29,14 +29,8 @@ Result run_built(
     if (built.ok) {
         return launch(context, program, built.executable, as, options);
     }
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
-    result.on_stand_in = program.on_stand_in;
+    Result result = result_of(program, options, as);
     result.status = State::build_error;
-    result.seed = options.seed;
-    result.started_at = utc_now();
     result.message = built.error;
     result.build_log = built.log;
     return result;
@@ -48,13 +42,8 @@ Result skipped(
     const LaunchOptions& options,
     const std::filesystem::path& as
 ) {
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
+    Result result = result_of(program, options, as);
     result.status = State::skipped;
-    result.seed = options.seed;
-    result.started_at = utc_now();
     result.message = reason;
     return result;
 }

@@ -43,15 +43,26 @@ std::vector<std::string> names_in(const fs::path& file) {
     throw UsageError(line);
 }
 
-/// The command that runs exactly this test again.
-std::string repro_of(const Result& result, const TestResult& test, const LaunchOptions& options) {
-    std::vector<std::string> words = {"./shardlings", "run", result.exercise};
+/// The command that runs exactly this test again: with all ranks that the job had, from the test's first
+/// world to the one that failed. -n would make another run of it: fewer ranks, one world.
+std::string repro_of(
+    const Context& context,
+    const Result& result,
+    const TestResult& test,
+    const LaunchOptions& options
+) {
+    std::vector<std::string> words = {"./shardlings"};
+    if (context.preset != Context().preset) {
+        words.insert(words.end(), {"--preset", context.preset});
+    }
+    words.insert(words.end(), {"run", result.exercise});
     if (!result.as.empty()) {
         words.insert(words.end(), {"--as", result.as});
     }
-    words.insert(
-        words.end(), {"-n", std::to_string(test.ranks), "--seed", std::to_string(options.seed)}
-    );
+    if (options.ranks > 0) {
+        words.insert(words.end(), {"-n", std::to_string(options.ranks)});
+    }
+    words.insert(words.end(), {"--seed", std::to_string(options.seed)});
     if (test.planned) {
         words.insert(words.end(), {"--test", test.name});
     }
@@ -72,6 +83,18 @@ bool none_failed(const std::vector<TestResult>& tests) {
 
 }  // namespace
 
+Result result_of(const Program& program, const LaunchOptions& options, const fs::path& as) {
+    Result result;
+    result.exercise = program.name;
+    result.source = as.empty() ? program.source.string() : as.string();
+    result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
+    result.partial = options.ranks > 0 || !options.test.empty();
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    return result;
+}
+
 Result launch(
     Context& context,
     const Program& program,
@@ -81,13 +104,7 @@ Result launch(
 ) {
     expect_rank_count(options.ranks > 0 ? options.ranks : program.ranks);
     const auto begin = std::chrono::steady_clock::now();
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
-    result.on_stand_in = program.on_stand_in;
-    result.seed = options.seed;
-    result.started_at = utc_now();
+    Result result = result_of(program, options, as);
     LaunchOptions rest = options;
     std::string after;
     bool many = false;
@@ -115,7 +132,7 @@ Result launch(
         result.tests
     );
     for (TestResult& test : result.tests) {
-        test.repro = repro_of(result, test, options);
+        test.repro = repro_of(context, result, test, options);
     }
     result.status = overall(result.tests);
     if (result.status == State::skipped && result.passed() == 0) {

@@ -23,6 +23,11 @@ struct LaunchOptions {
     double wall_limit_s = 300;
 };
 
+/// What a result holds before anything was tried.
+Result result_of(
+    const Program& program, const LaunchOptions& options, const std::filesystem::path& as
+);
+
 /// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
 /// test has a state: again, for the rest, when a rank died; and, once all have passed, on many ranks for
 /// the tests that need them.

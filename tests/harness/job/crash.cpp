@@ -44,6 +44,7 @@ void leave_frames(const void* context) {
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) {
     my_slot().fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    my_slot().fault_code = info->si_code;
     leave_frames(context);
     std::signal(signal, SIG_DFL);
     std::raise(signal);

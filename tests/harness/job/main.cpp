@@ -18,6 +18,7 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +70,15 @@ std::string without_hexadecimals(const std::string& text) {
     return std::regex_replace(text, suffix, "$1");
 }
 
+// Tests write "n floats", and one of the n is 1.
+std::string with_singulars(const std::string& text) {
+    static const std::regex one(
+        R"((^|[^\w.,-])1 (float|byte|message|rank|element|value|round|step|segment|chunk|repetition|)"
+        R"(contribution|collective|partner|block|line|tensor|parameter|bucket)s\b)"
+    );
+    return std::regex_replace(text, one, "$011 $2");
+}
+
 struct Listener : ListenerBase {
     using ListenerBase::ListenerBase;
 
@@ -88,11 +98,12 @@ struct Listener : ListenerBase {
         if (!result.isOk() && test_is_selected()) {
             Failure failure;
             failure.expression = result.getExpressionInMacro();
-            failure.expansion = without_hexadecimals(result.getExpandedExpression());
+            failure.expansion =
+                with_singulars(without_hexadecimals(result.getExpandedExpression()));
             failure.file = result.getSourceInfo().file;
             failure.line = static_cast<int>(result.getSourceInfo().line);
             for (const auto& message : stats.infoMessages) {
-                failure.info.push_back(message.message);
+                failure.info.push_back(with_singulars(message.message));
             }
             add_failure(std::move(failure));
         }
@@ -127,28 +138,50 @@ bool is_for_this_job(const Catch::TestCaseInfo& test) {
     return !tagged || (ranks != nullptr && std::atoi(ranks) == kManyRanks);
 }
 
-// The tests to run, in the order they were written: all, or those that the environment names. Counts
-// in `many` those that another job has to run.
-std::vector<std::string> make_plan(Catch::Session& session, int& many) {
-    const char* text = std::getenv(kEnvTest);
-    const char* after = std::getenv(kEnvAfter);
-    std::vector<std::string> names;
-    bool begun = after == nullptr || *after == '\0';
+struct Test {
+    std::string name;
+    bool here = true;  // is for this job
+};
+
+// All tests, in the order they were written.
+std::vector<Test> all_tests(Catch::Session& session) {
+    std::vector<Test> tests;
     for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
 #ifdef SHARDLINGS_CATCH2_V3
         const Catch::TestCaseInfo& info = test.getTestCaseInfo();
 #else
         const Catch::TestCaseInfo& info = test;
 #endif
-        const std::string& name = info.name;
-        if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
-            if (is_for_this_job(info)) {
-                names.push_back(name);
-            } else {
-                ++many;
-            }
+        tests.push_back({info.name, is_for_this_job(info)});
+    }
+    return tests;
+}
+
+// The tests to run: all, or those that the environment names. A whole name means that test alone. Counts
+// in `many` those that another job has to run.
+std::vector<std::string> make_plan(Catch::Session& session, int& many) {
+    const char* given = std::getenv(kEnvTest);
+    const char* after = std::getenv(kEnvAfter);
+    const std::string text = given == nullptr ? "" : given;
+    std::vector<Test> tests = all_tests(session);
+    const auto named = [](const std::string& name) {
+        return [&name](const Test& test) { return test.name == name; };
+    };
+    const bool whole = std::any_of(tests.begin(), tests.end(), named(text));
+    if (after != nullptr && *after != '\0') {
+        const auto last = std::find_if(tests.begin(), tests.end(), named(after));
+        tests.erase(tests.begin(), last == tests.end() ? last : last + 1);
+    }
+    std::vector<std::string> names;
+    for (const Test& test : tests) {
+        if (whole ? test.name != text : test.name.find(text) == std::string::npos) {
+            continue;
         }
-        begun = begun || name == after;
+        if (test.here) {
+            names.push_back(test.name);
+        } else {
+            ++many;
+        }
     }
     return names;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/job/crash.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -30,45 +31,38 @@ void write_line(const json& line) {
     }
 }
 
-const char* name(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::pass:
-            return "pass";
-        case Outcome::skipped:
-            return "skipped";
-        case Outcome::stopped:
-            return "stopped";
-        case Outcome::fail:
-            return "fail";
-        case Outcome::hang:
-            return "hang";
-        case Outcome::not_started:
-            return "not_started";
-        case Outcome::forbidden:
-            return "forbidden";
+json addresses(const Frames& frames) {
+    json list = json::array();
+    for (int i = 0; i < frames.count; ++i) {
+        list.push_back(frames.address[i].load());
     }
-    return "?";
+    return list;
+}
+
+// The line that waits, if it is another thread's.
+const Line& waiting_line() {
+    for (const Line& line : my_slot().line) {
+        if (line.phase == Phase::waiting) {
+            return line;
+        }
+    }
+    return my_slot().line[0];
 }
 
 json where(const TestRun& test) {
-    const Line& line = my_slot().line[0];
-    json frames = json::array();
-    json wait = {{"phase", test.phase}};
-    if (test.phase == "waiting") {
-        // the line that waited, if it was another thread's
-        const Line* waiting = &line;
-        for (const Line& other : my_slot().line) {
-            waiting = other.phase == Phase::waiting ? &other : waiting;
-        }
-        for (int i = 0; i < waiting->frames.count; ++i) {
-            frames.push_back(waiting->frames.address[i].load());
-        }
-        wait["call"] = waiting->call;
-        wait["peer"] = waiting->peer.load();
-        wait["tag"] = waiting->tag.load();
-        wait["since_s"] = now_s() - waiting->since_s;
+    json wait = {{"phase", spelt(test.phase)}, {"collectives", collective_calls(my_slot())}};
+    if (test.phase == Phase::waiting) {
+        const Line& line = waiting_line();
+        wait["call"] = line.call;
+        wait["kind"] = spelt(line.kind.load());
+        wait["direction"] = spelt(line.direction.load());
+        wait["peer"] = line.peer.load();
+        wait["tag"] = line.tag.load();
+        wait["since_s"] = now_s() - line.since_s;
+        wait["frames"] = addresses(line.frames);
+    } else if (test.phase == Phase::threw) {
+        wait["frames"] = addresses(last_throw());
     }
-    wait["frames"] = frames;
     return wait;
 }
 
@@ -99,7 +93,7 @@ void write_test(const TestRun& test, double duration_s, long output_begin, long 
     }
     json line = {
         {"test", test.name},
-        {"state", name(test.outcome)},
+        {"state", spelt(test.outcome)},
         {"ranks", test.ranks},
         {"message", test.message},
         {"duration_s", duration_s},
@@ -111,7 +105,7 @@ void write_test(const TestRun& test, double duration_s, long output_begin, long 
         {"bytes_sent", sent.bytes_sent},
         {"messages_received", sent.messages_received},
         {"bytes_received", sent.bytes_received}};
-    if (!test.phase.empty()) {
+    if (test.phase != Phase::absent) {
         line["wait"] = where(test);
     }
     write_line(line);

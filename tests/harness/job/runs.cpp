@@ -66,7 +66,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
             note_exception();
         }
     }
-    test.phase = "threw";
+    test.phase = Phase::threw;
     return Phase::threw;
 }
 
@@ -100,6 +100,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             line.phase = Phase::absent;
         }
         my_slot().exit_called = 0;
+        my_slot().overrun[0] = '\0';
         reset_arrivals();
         reset_traffic(false);
         publish(Phase::computing);  // before anyone can wait for this rank
@@ -119,7 +120,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_left >= run; }); });
         if (stopped() && test.outcome == Outcome::pass) {
             worsen(Outcome::stopped, board().stop_message);
-            test.phase = "returned";
+            test.phase = Phase::returned;
         }
         judge_stop(p);
         const std::string truncated = truncation();
@@ -130,6 +131,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             worsen(Outcome::fail, left);
         }
         explain("", left);
+        explain("", my_slot().overrun);
         explain("a message was truncated: ", truncated);
         leave_run();
         if (test.outcome != Outcome::pass || !test.failures.empty()) {

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace dist::harness {
+#include "course/protocol/words.hpp"
 
-/// How a test went on this rank; the worse comes later.
-enum class Outcome { pass, skipped, stopped, fail, hang, not_started, forbidden };
+namespace dist::harness {
 
 struct Failure {
     std::string expression;
@@ -25,7 +24,7 @@ struct TestRun {
     std::vector<Failure> failures;
     std::vector<std::string> info;  // what INFO last said, when it was asked
     int ranks = 0;                  // world of the last body, or of the one that failed
-    std::string phase;  // where this rank stood when it was stopped; empty if it was not
+    Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
 };
 
 /// The test in progress.

@@ -1,5 +1,6 @@
 #include "tests/harness/mpi/calls.hpp"
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/job/memory.hpp"
 #include "tests/harness/mpi/allowed.hpp"
 #include "tests/harness/mpi/delays.hpp"
@@ -19,7 +20,7 @@ std::string signature(const char* name, int root, long n_bytes) {
         separator = ", ";
     }
     if (n_bytes != kAnyBytes) {
-        text += separator + std::to_string(n_bytes) + " bytes";
+        text += separator + counted(n_bytes, "byte");
     }
     return text + (root != kNoRoot || n_bytes != kAnyBytes ? ")" : "");
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/delays.hpp"
@@ -45,8 +46,7 @@ int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
     }
     int bytes = 0;
     expect_accepted(
-        PMPI_Pack_size(count, type, comm, &bytes),
-        "a message of " + std::to_string(count) + " elements"
+        PMPI_Pack_size(count, type, comm, &bytes), "a message of " + counted(count, "element")
     );
     return bytes;
 }
@@ -104,15 +104,19 @@ void take_off_board(Pending& message) {
 RequestText request_text(
     const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
 ) {
+    const bool from_anyone = !is_send && rank == MPI_ANY_SOURCE;
+    const bool is_exchange = std::string_view(name).starts_with("MPI_Sendrecv");
     RequestText text;
-    text.peer = rank == MPI_ANY_SOURCE ? -1 : group.world_rank(rank);
+    text.peer = from_anyone ? -1 : group.world_rank(rank);
     text.tag = tag;
+    text.kind = is_exchange ? Call::exchange : bytes < 0 ? Call::probe : Call::message;
+    text.direction = is_send ? Direction::send : Direction::receive;
     const bool has_tag = std::string_view(name).starts_with("MPI_");
     const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);
     text.call = std::string(name) + (is_send ? "(to " : "(from ") +
-                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) +
+                (from_anyone ? "any rank" : "rank " + std::to_string(rank)) +
                 (has_tag ? ", " + tag_text : "") +
-                (bytes < 0 ? "" : ", " + std::to_string(bytes) + " bytes") + ")";
+                (bytes < 0 ? "" : ", " + counted(bytes, "byte")) + ")";
     return text;
 }
 
@@ -169,12 +173,13 @@ MPI_Request post_send(
     message->is_send = true;
     message->comm = comm;
     const int capacity = bytes_of(count, type, comm);
+    message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     message->staging.reset(new char[sizeof(Header) + static_cast<std::size_t>(capacity)]);
     int payload = 0;
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
-    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
     message->id = count_send(dst, payload);
     const Header header{world_rank(), message->id, payload, departure_s()};
@@ -212,6 +217,7 @@ MPI_Request post_receive(
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
     message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);

@@ -17,8 +17,9 @@ MPI_Status* element(MPI_Status statuses[], int i) {
 }
 
 void note_unsuccessful(MPI_Request request, const char* name) {
-    const RequestText text = describe(request);
-    unsuccessful_test(std::string(name) + " on " + text.call, text.peer, text.tag);
+    RequestText text = describe(request);
+    text.call = std::string(name) + " on " + text.call;
+    unsuccessful_test(text);
 }
 
 // Looks at each request once; the index of one that is done, or -1; `active` counts those not null.
@@ -49,7 +50,8 @@ int wait_any(int n, MPI_Request requests[], MPI_Status* status, int* code, const
     for (int i = n - 1; i >= 0; --i) {
         text = requests[i] == MPI_REQUEST_NULL ? text : describe(requests[i]);
     }
-    Wait wait(std::string(name) + ": " + text.call, text.peer, text.tag);
+    text.call = std::string(name) + ": " + text.call;
+    Wait wait(text);
     while (index < 0) {
         wait.poll();
         index = find_done(n, requests, status, &active, code);
@@ -154,7 +156,7 @@ int MPI_Testany(int n, MPI_Request r[], int* index, int* flag, MPI_Status* s) {
         *index = MPI_UNDEFINED;
     }
     if (*flag == 0) {
-        unsuccessful_test("MPI_Testany", -1, -1);
+        unsuccessful_test({"MPI_Testany"});
     }
     return code;
 }

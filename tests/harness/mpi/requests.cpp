@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sched.h>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/clock.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/groups.hpp"
@@ -29,7 +30,7 @@ void note_truncation(const Pending& message, const MPI_Status& status) {
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
     truncated = "rank " + std::to_string(status.MPI_SOURCE) + " sent " +
-                std::to_string(header.payload_bytes) + " bytes, the receive has room for " +
+                counted(header.payload_bytes, "byte") + ", the receive has room for " +
                 std::to_string(message.payload_bytes);
 }
 
@@ -113,7 +114,7 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
         return code;
     }
     const RequestText text = describe(*request);
-    Wait wait(text.call, text.peer, text.tag);
+    Wait wait(text);
     if (message && message->asked_at) {
         wait.stands_at(*message->asked_at);
     }
@@ -132,7 +133,7 @@ void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
 
 RequestText describe(MPI_Request request) {
     const auto message = find(request);
-    return message ? message->text : RequestText{"MPI_Wait", -1, -1};
+    return message ? message->text : RequestText{"MPI_Wait"};
 }
 
 int probe(
@@ -160,7 +161,7 @@ int probe(
         Pending expected;  // on the board like a receive: a send that it will see is on its way
         expected.posted =
             put_on_board(false, src == MPI_ANY_SOURCE ? src : text.peer, tag, group.id);
-        Wait wait(text.call, text.peer, text.tag);
+        Wait wait(text);
         while (flag == 0 && code == MPI_SUCCESS) {
             wait.poll();
             code = look();
@@ -169,7 +170,7 @@ int probe(
     }
     *found = flag != 0;
     if (!*found && !blocking) {
-        unsuccessful_test(text.call, text.peer, text.tag);
+        unsuccessful_test(text);
     }
     if (*found && status != MPI_STATUS_IGNORE) {
         show_payload(local);
@@ -193,7 +194,7 @@ void note_finished_messages() {
     }
 }
 
-void unsuccessful_test(const std::string& call, int peer, int tag) {
+void unsuccessful_test(const RequestText& text) {
     // A loop of tests counts as waiting after this many in one epoch; until then it may be
     // computing.
     constexpr int kTests = 2000;
@@ -208,7 +209,9 @@ void unsuccessful_test(const std::string& call, int peer, int tag) {
     if (++tests < kTests) {
         return;
     }
-    Wait wait("a loop of " + call, peer, tag);
+    RequestText loop = text;
+    loop.call = "a loop of " + text.call;
+    Wait wait(loop);
     seen_epoch = board().epoch;
     const double start_s = now_s();
     while (seen_epoch == board().epoch && now_s() - start_s < 0.2) {

@@ -1,30 +1,27 @@
-#include "course/cli/judge/explain.hpp"
-
 #include <algorithm>
-#include <csignal>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
-#include <sstream>
+
+#include "course/cli/judge/explain.hpp"
 
 namespace dist::cli {
 namespace {
 
+using harness::Call;
+using harness::Direction;
+using harness::Phase;
+
+bool waits(const RankResult& rank) {
+    return rank.phase == Phase::waiting;
+}
 bool sends(const RankResult& rank) {
-    return rank.call.find("to rank") != std::string::npos;
+    return waits(rank) && rank.direction == Direction::send;
 }
 bool receives(const RankResult& rank) {
-    return rank.call.find("from ") != std::string::npos;
+    return waits(rank) && rank.direction == Direction::receive;
 }
-bool waits(const RankResult& rank) {
-    return rank.phase == "waiting";
-}
-
-/// Calls without a partner are collectives: "MPI_Barrier", "MPI_Bcast(root 0, 4 bytes)".
 bool in_collective(const RankResult& rank) {
-    return waits(rank) && !sends(rank) && !receives(rank) && !rank.call.empty() &&
-           rank.call.find("Wait") == std::string::npos &&
-           rank.call.find("Test") == std::string::npos;
+    return waits(rank) && rank.kind == Call::collective;
 }
 
 const RankResult* find(const TestResult& test, int rank) {
@@ -37,7 +34,7 @@ std::string explain_throw(const TestResult& test) {
     std::vector<int> waiting;
     const RankResult* thrower = nullptr;
     for (const RankResult& rank : test.per_rank) {
-        if (rank.phase == "threw" && thrower == nullptr) {
+        if (rank.phase == Phase::threw && thrower == nullptr) {
             thrower = &rank;
         } else if (waits(rank)) {
             waiting.push_back(rank.rank);
@@ -56,12 +53,11 @@ std::string explain_throw(const TestResult& test) {
 std::string explain_tags(const TestResult& test) {
     for (const RankResult& sender : test.per_rank) {
         const RankResult* receiver = sends(sender) ? find(test, sender.peer) : nullptr;
-        if (receiver != nullptr && waits(*receiver) && receives(*receiver) && !sends(*receiver) &&
-            receiver->peer == sender.rank && receiver->tag >= 0 && receiver->tag != sender.tag) {
+        if (receiver != nullptr && receives(*receiver) && receiver->peer == sender.rank &&
+            receiver->tag >= 0 && receiver->tag != sender.tag) {
             return fmt::format(
                 "rank {} sends to rank {} with tag {}, and rank {} receives with tag {}: the tags "
-                "do "
-                "not match",
+                "do not match",
                 sender.rank, receiver->rank, sender.tag, receiver->rank, receiver->tag
             );
         }
@@ -98,17 +94,16 @@ std::string explain_collectives(const TestResult& test) {
 std::string explain_returned(const TestResult& test) {
     for (const RankResult& rank : test.per_rank) {
         const RankResult* partner = waits(rank) ? find(test, rank.peer) : nullptr;
-        if (partner == nullptr || partner->phase != "returned") {
+        if (partner == nullptr || partner->phase != Phase::returned) {
             continue;
         }
+        // which of the two is wrong cannot be seen from here
         return fmt::format(
-            "rank {0} waits for rank {1}, which has returned already without {2}: look at what "
-            "rank {1} "
-            "does",
-            rank.rank, partner->rank,
-            sends(rank) && receives(rank) ? "taking part"
-            : sends(rank)                 ? "receiving from it"
-                                          : "sending to it"
+            "rank {0} waits for rank {1}, which has returned already without {2} it: as if rank "
+            "{0} {3} "
+            "one message too many, or rank {1} {4} one too few",
+            rank.rank, partner->rank, sends(rank) ? "receiving from" : "sending to",
+            sends(rank) ? "sent" : "expected", sends(rank) ? "received" : "sent"
         );
     }
     return "";
@@ -159,15 +154,15 @@ std::string explain_circle(const TestResult& test) {
             return condition(*r);
         });
     };
-    if (all([](const RankResult& r) { return r.call.starts_with("MPI_Sendrecv(to"); })) {
+    if (all([](const RankResult& r) { return sends(r) && r.kind == Call::exchange; })) {
         return text +
                ": every rank receives from another one than it is sent to by (a source of -1 is "
                "anyone, -2 nobody)";
     }
-    if (all([](const RankResult& r) { return sends(r) && !receives(r); })) {
+    if (all(sends)) {
         return text + ": every rank sends first, and no send returns before somebody receives";
     }
-    if (all([](const RankResult& r) { return receives(r) && !sends(r); })) {
+    if (all(receives)) {
         return text + ": every rank receives first, and nobody has sent";
     }
     return text + ": a circle, in which nobody can go on";
@@ -182,11 +177,22 @@ std::string explain_left_out(const TestResult& test) {
     if (inside.empty() || returned.empty()) {
         return "";
     }
-    const RankResult* first = find(test, inside.front());
+    const RankResult& first = *find(test, inside.front());
+    const RankResult& missing = *find(test, returned.front());
+    const std::string are = inside.size() == 1 ? "is" : "are";
+    const std::string do_not = returned.size() == 1 ? "does not" : "do not";
+    if (missing.collectives > 0 && missing.collectives < first.collectives) {
+        return fmt::format(
+            "{} {} in {}, the collective number {} of this call, and {} {} come after {}: one of "
+            "them was "
+            "left out there, as if by an if, and it need not be the last",
+            ranks_text(inside), are, first.call, first.collectives, ranks_text(returned), do_not,
+            missing.collectives
+        );
+    }
     return fmt::format(
-        "{} {} in {}, and {} {} not come: every rank of the communicator makes this call",
-        ranks_text(inside), inside.size() == 1 ? "is" : "are", first->call, ranks_text(returned),
-        returned.size() == 1 ? "does" : "do"
+        "{} {} in {}, and {} {} come: every rank of the communicator makes this call",
+        ranks_text(inside), are, first.call, ranks_text(returned), do_not
     );
 }
 
@@ -203,62 +209,27 @@ std::string explain_hang(const TestResult& test) {
     return "";
 }
 
-std::string explain_signal(int rank, int signal, std::uint64_t address, const std::string& output) {
-    const std::string name = fmt::format("SIG{}", sigabbrev_np(signal));
-    // what a sanitizer or the allocator said before it ended the program explains more than the
-    // signal
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-        for (const char* words : {"ERROR: AddressSanitizer: ", "runtime error: "}) {
-            const std::size_t at = line.find(words);
-            if (at != std::string::npos) {
-                return fmt::format("rank {} died: {}", rank, line.substr(at));
-            }
-        }
-        if (signal == SIGABRT &&
-            (line.find("free") != std::string::npos || line.find("malloc") != std::string::npos ||
-             line.find("stack smashing") != std::string::npos)) {
+std::string explain_waiting(const TestResult& test) {
+    std::vector<int> waiting;
+    std::vector<int> returned;
+    for (const RankResult& rank : test.per_rank) {
+        if (receives(rank) && rank.peer < 0) {
             return fmt::format(
-                "rank {} died of {}: {}; memory was freed twice, or written outside of a buffer: "
-                "./shardlings --preset debug run shows where",
-                rank, name, line
+                "rank {} receives from any rank, which is what -1 means as well, and no rank sends "
+                "to it",
+                rank.rank
             );
         }
+        (waits(rank) ? waiting : returned).push_back(rank.rank);
     }
-    if (signal == SIGSEGV && address < 4096) {
-        return fmt::format("rank {} died of {}: it used a null pointer", rank, name);
+    if (returned.empty() || waiting.empty()) {
+        return "all ranks wait, and nothing moves";
     }
-    if (signal == SIGSEGV || signal == SIGBUS) {
-        return fmt::format("rank {} died of {}: address {:#x} is not its own", rank, name, address);
-    }
-    return fmt::format("rank {} died of {} ({})", rank, name, strsignal(signal));
-}
-
-std::string ranks_text(const std::vector<int>& ranks) {
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-        text += i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ";
-        text += std::to_string(ranks[i]);
-    }
-    return text;
-}
-
-std::string rank_line(const RankResult& rank) {
-    std::string text = fmt::format("rank {}  ", rank.rank);
-    if (rank.phase == "waiting") {
-        text += rank.call.empty() ? "waits" : "waits in " + rank.call;
-    } else if (rank.phase == "returned") {
-        text += "has returned";
-    } else if (rank.phase == "threw") {
-        text += "left by an exception";
-    } else if (rank.phase == "died") {
-        text += "died";
-    } else if (rank.phase == "asleep") {
-        text += "sleeps";
-    } else {
-        text += "computes";
-    }
-    return rank.where.empty() ? text : text + "   " + rank.where;
+    return fmt::format(
+        "{} {} for what will not come: {} {} returned already", ranks_text(waiting),
+        waiting.size() == 1 ? "waits" : "wait", ranks_text(returned),
+        returned.size() == 1 ? "has" : "have"
+    );
 }
 
 }  // namespace dist::cli
