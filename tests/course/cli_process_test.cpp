@@ -1,15 +1,14 @@
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/launch/launch.hpp"
-#include "course/cli/launch/leftovers.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
-#include "course/protocol/protocol.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -56,24 +55,31 @@ TEST_CASE("a program that runs too long is ended, with its children") {
     CHECK_FALSE(lives(ended.output));
 }
 
-TEST_CASE("what a job leaves behind is ended with it, also in a session of its own; nothing else is"
-) {
-    RunOptions options;
-    const auto start = [&](const std::string& folder) {
-        options.environment = {{dist::harness::kEnvFolder, folder}};
-        return run(context(), {"sh", "-c", "setsid sleep 60 >&- 2>&- & echo $!"}, options).output;
+TEST_CASE("what a program leaves behind is ended with it and counted, whatever it made of itself") {
+    const auto left_by = [](const std::string& daemon) {
+        const Ended ended =
+            run(context(), {"bash", "-c", daemon + " >&- 2>&- & echo $!; disown; exit 3"});
+        CHECK(ended.status == 3);
+        CHECK_FALSE(lives(ended.output));
+        return ended.left_processes;
     };
-    const std::string another = start("/runs/10");
-    std::string left;
-    {
-        const Leftovers leftovers("/runs/1");
-        left = start("/runs/1");
-        CHECK(lives(left));
-    }
-    CHECK_FALSE(lives(left));
-    CHECK(lives(another));
-    { const Leftovers of_the_other("/runs/10"); }
-    CHECK_FALSE(lives(another));
+    CHECK(left_by("sleep 60") == 1);
+    CHECK(left_by("setsid sleep 60") == 1);
+    CHECK(left_by("env -i setsid sleep 60") == 1);
+    CHECK(run(context(), {"sh", "-c", "sleep 0.1 & wait"}).left_processes == 0);
+}
+
+TEST_CASE("a process that falls to the keeper, and ends it, is ended; other programs are not") {
+    auto another = std::async(std::launch::async, [] {
+        return run(context(), {"sh", "-c", "setsid sleep 2 & wait; echo whole"});
+    });
+    const std::string orphan =
+        "sleep 0.2; read _ _ _ parent _ < /proc/$BASHPID/stat; kill -9 $parent; exec sleep 60";
+    const Ended ended = run(context(), {"bash", "-c", "( (" + orphan + ") & echo $! ); sleep 60"});
+    CHECK(ended.killed);
+    CHECK(ended.seconds < 20);
+    CHECK_FALSE(lives(ended.output));
+    CHECK(another.get().output == "whole\n");
 }
 
 TEST_CASE("whoever waits for a program may call it off") {

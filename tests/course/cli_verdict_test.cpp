@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/records.hpp"
 #include "course/cli/judge/verdict.hpp"
 #include "tests/harness/catch2.hpp"
