@@ -13,13 +13,13 @@ namespace dist {
 
 void state(const Communicator& comm) {
     if (comm.rank() == 1) {
-        const pid_t me = getpid();
         if (fork() == 0) {
             setsid();
+            const pid_t between = getpid();
             if (fork() != 0) {
                 _exit(0);
             }
-            while (getppid() == me) {
+            while (getppid() == between) {
                 usleep(1000);
             }
             usleep(10'000);
