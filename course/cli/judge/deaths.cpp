@@ -42,6 +42,12 @@ std::vector<int> unwatched(const Job& job) {
     return ranks;
 }
 
+/// Whether Open MPI complains of a full disk, in one of its ways.
+bool says_full(const std::string& output) {
+    const auto has = [&](const char* text) { return output.find(text) != std::string::npos; };
+    return has("OUT-OF-RESOURCE") || has("not enough space") || has("No space left");
+}
+
 TestResult about_the_program(const std::string& name, const Job& job) {
     TestResult test;
     test.name = name;
@@ -186,8 +192,11 @@ TestResult explain_no_plan(const Job& job) {
         test.message = kMpirunKilled;
     } else if (is_starting(job) || job.called_off) {
         test.status = State::harness_error;
-        test.message = "MPI did not start. " +
-                       (text.empty() ? "mpirun said nothing" : "mpirun said:\n" + text);
+        test.message = fmt::format(
+            "MPI did not start{}. mpirun said:\n{}",
+            says_full(text) ? ", as if no space were left in /tmp (or TMPDIR) or in /dev/shm" : "",
+            text.empty() ? "nothing" : text
+        );
     } else if (job.timed_out) {
         test.status = State::time_limit;
         test.message =

@@ -22,6 +22,8 @@ std::string_view word_of(State state) {
             return "HANG ";
         case State::crash:
             return "CRASH";
+        case State::harness_error:
+            return "ERROR";
         case State::skipped:
             return "skip ";
         case State::not_started:
@@ -81,6 +83,9 @@ std::string next_steps(const Result& result, const Exercise* exercise) {
     const TestResult* failed = result.first_failed();
     if (failed != nullptr && result.status != State::not_started) {
         out += fmt::format("Again, exactly this:  {}\n", failed->repro);
+    }
+    if (result.status == State::harness_error) {
+        return out + "Your code was not judged: what is said above has to be mended first.\n";
     }
     if (exercise != nullptr && failed != nullptr) {
         out += fmt::format("Stuck?                ./shardlings hint {}\n", exercise->name);

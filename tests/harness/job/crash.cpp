@@ -47,9 +47,6 @@ void leave_frames(const void* context) {
 }
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) {
-    if (signal == SIGBUS) {  // so ends a write to a mapped file that finds no room
-        note_if_full();
-    }
     my_slot().fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
     leave_frames(context);
     std::signal(signal, SIG_DFL);
@@ -62,7 +59,6 @@ void on_where_signal(int /*signal*/, siginfo_t* /*info*/, void* context) {
 
 }  // namespace
 
-// In a handler of signals: nothing is allocated.
 void note_if_full() {
     const std::array<const char*, 4> folders = {
         "/dev/shm", std::getenv(kEnvFolder), std::getenv("TMPDIR"), "/tmp"};

@@ -129,6 +129,9 @@ void enforce_limits(pid_t pid, const std::string& output_file, Progress& progres
 
 void note_end(int status) {
     Slot& slot = my_slot();
+    if (slot.end == End::none && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) {
+        note_if_full();  // so ends a write to a mapped file that finds no room
+    }
     if (slot.end == End::none || (slot.end == End::finished && WIFSIGNALED(status))) {
         if (slot.end == End::finished) {
             return;  // killed while MPI was ending: the records are complete
