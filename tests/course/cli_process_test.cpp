@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <string>
@@ -7,7 +8,9 @@
 
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/launch/launch.hpp"
+#include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -126,4 +129,46 @@ TEST_CASE("progress comes back as it was written, and its absence is an empty on
     CHECK(again.solutions_seen == progress.solutions_seen);
     CHECK(again.current == "c");
     fs::remove_all(root);
+}
+
+TEST_CASE("the folder of a run goes with it, and takes along what a killed command has left") {
+    Context here = context();
+    here.root /= "cli_folder_" + std::to_string(getpid());
+    const pid_t gone = std::stoi(run(context(), {"sh", "-c", "echo $$"}).output);
+    const fs::path stale = run_folders(here) / (std::to_string(gone) + "-1");
+    const fs::path kept = run_folders(here) / ("kept-" + std::to_string(gone) + "-1");
+    const fs::path shared = "/dev/shm/shardlings-" + std::to_string(gone) + "-1";
+    const fs::path of_another = run_folders(here) / (std::to_string(getppid()) + "-1");
+    for (const fs::path& folder : {stale, kept, shared, of_another}) {
+        fs::create_directories(folder);
+    }
+    fs::path mine;
+    {
+        const RunFolder folder(here, false);
+        mine = folder.path();
+        CHECK(fs::is_directory(mine));
+        CHECK_FALSE(fs::exists(stale));
+        CHECK_FALSE(fs::exists(shared));
+    }
+    CHECK_FALSE(fs::exists(mine));
+    CHECK(fs::exists(kept));
+    CHECK(fs::exists(of_another));
+    fs::remove_all(here.root);
+}
+
+TEST_CASE("where MPI has no room is said before it is tried, with the folder") {
+    CHECK(missing_room(4, fs::temp_directory_path()).empty());
+    const char* before = std::getenv("TMPDIR");
+    const std::string kept = before == nullptr ? "/tmp" : before;
+    setenv("TMPDIR", "/dev/full/session", 1);
+    CHECK(
+        missing_room(4) ==
+        "/dev/full/session, where MPI keeps its session, cannot be written; set TMPDIR to a folder "
+        "with room"
+    );
+    setenv("TMPDIR", kept.c_str(), 1);
+    // more ranks than any memory can hold
+    const std::string line = missing_room(2'000'000'000);
+    CHECK(line.find("no space left in /dev/shm, the memory that ranks share: ") == 0);
+    CHECK(missing_room(4, "/dev/full/runs").find("/dev/full/runs, where a run leaves") == 0);
 }

@@ -142,6 +142,11 @@ Verdict run_job(
     run_options.folder = folder.path() / "work";
     fs::create_directory(run_options.folder);
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
+    if (!folder.shared().empty()) {
+        const std::string shared = folder.shared().string();
+        run_options.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared);  // 4
+        run_options.environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
+    }
     run_options.time_limit_s = options.wall_limit_s;
     run_options.over = Stuck(*board, ranks);
     const Ended ended = run(context, command, run_options);

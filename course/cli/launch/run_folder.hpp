@@ -1,4 +1,4 @@
-// The folder that one job runs in.
+// The folders that one job runs in.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,8 @@
 
 namespace dist::cli {
 
-/// build/PRESET/runs/PID-NUMBER; goes when the job is done, whatever happened.
+/// build/PRESET/runs/PID-NUMBER, and one in the memory that ranks share, because an mpirun that was
+/// killed leaves its files there; both go when the job is done, whatever happened.
 class RunFolder {
   public:
     /// Removes what commands that were killed have left beside it, too.
@@ -17,9 +18,12 @@ class RunFolder {
     RunFolder(const RunFolder&) = delete;
     RunFolder& operator=(const RunFolder&) = delete;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    /// For the files through which ranks pass messages; empty where there is no /dev/shm.
+    [[nodiscard]] const std::filesystem::path& shared() const { return shared_; }
 
   private:
     std::filesystem::path path_;
+    std::filesystem::path shared_;
     bool keep_;
 };
 

@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kGrace = std::chrono::seconds(2);  // between asking a program to end and ending it
+// between asking a program to end and ending it; an mpirun that has no time leaves files behind
+constexpr auto kGrace = std::chrono::seconds(4);
 constexpr long kLookEveryNs = 25'000'000;
 constexpr int kMostScans = 200;  // each ends what was started during the one before
 
