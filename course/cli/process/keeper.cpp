@@ -1,12 +1,13 @@
 #include "course/cli/process/keeper.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -48,6 +49,33 @@ std::vector<pid_t> children(const std::set<pid_t>& spared) {
         }
     }
     return found;
+}
+
+/// Ends the children of this process, but for those that are spared, and theirs as they fall to it.
+/// Returns how many there were.
+int end_children(const std::set<pid_t>& spared = {}) {
+    int ended = 0;
+    for (int i = 0; i < kMostScans; ++i) {
+        pid_t reaped = 1;  // those that had ended already are not counted
+        while (spared.empty() && reaped > 0) {
+            reaped = waitpid(-1, nullptr, WNOHANG);
+        }
+        if (reaped < 0) {
+            break;  // the usual case: there is none
+        }
+        const std::vector<pid_t> found = children(spared);
+        if (found.empty()) {
+            break;
+        }
+        for (const pid_t pid : found) {
+            kill(pid, SIGKILL);
+        }
+        for (const pid_t pid : found) {
+            waitpid(pid, nullptr, 0);
+        }
+        ended += static_cast<int>(found.size());
+    }
+    return ended;
 }
 
 /// Waits for the program, and reaps whatever else ends before it. Returns the program's status.
@@ -110,39 +138,39 @@ int await(pid_t program, const sigset_t& awaited) {
     _exit(write(report, &kept, sizeof kept) == sizeof kept ? 0 : 1);
 }
 
+/// The keepers that live; any other child of this process has lost its own.
+struct Keepers {
+    std::mutex mutex;
+    std::set<pid_t> live;
+    Keepers() { prctl(PR_SET_CHILD_SUBREAPER, 1); }  // what a keeper kept falls to this process
+};
+
+Keepers& keepers() {
+    static Keepers all;
+    return all;
+}
+
 }  // namespace
 
 pid_t fork_keeper(const std::function<void()>& become, int report) {
+    const std::lock_guard lock(keepers().mutex);
     const pid_t command = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
         keep(become, report, command);
     }
+    if (pid > 0) {
+        keepers().live.insert(pid);
+    }
     return pid;
 }
 
-int end_children(const std::set<pid_t>& spared) {
-    int ended = 0;
-    for (int i = 0; i < kMostScans; ++i) {
-        while (spared.empty() && waitpid(-1, nullptr, WNOHANG) > 0
-        ) {  // those that had ended already
-        }
-        if (spared.empty() && waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) {
-            break;
-        }
-        const std::vector<pid_t> found = children(spared);
-        if (found.empty()) {
-            break;
-        }
-        for (const pid_t pid : found) {
-            kill(pid, SIGKILL);
-        }
-        for (const pid_t pid : found) {
-            waitpid(pid, nullptr, 0);
-        }
-        ended += static_cast<int>(found.size());
+void keeper_ended(pid_t keeper, bool was_killed) {
+    const std::lock_guard lock(keepers().mutex);
+    keepers().live.erase(keeper);
+    if (was_killed) {
+        end_children(keepers().live);
     }
-    return ended;
 }
 
 }  // namespace dist::cli

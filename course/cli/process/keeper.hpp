@@ -9,7 +9,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <sys/types.h>
 
 namespace dist::cli {
@@ -25,8 +24,8 @@ struct Kept {
 /// end of this process, ends the program: kindly, then not. Returns -1 where there is no fork.
 pid_t fork_keeper(const std::function<void()>& become, int report);
 
-/// Ends the children of this process, and theirs as they fall to it. Returns how many there were.
-/// spared  children that stay.
-int end_children(const std::set<pid_t>& spared = {});
+/// To be called when a keeper has ended. Where somebody killed it, what it kept has fallen to this
+/// process, and is ended.
+void keeper_ended(pid_t keeper, bool was_killed);
 
 }  // namespace dist::cli

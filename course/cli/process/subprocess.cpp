@@ -9,11 +9,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <mutex>
 #include <optional>
 #include <poll.h>
-#include <set>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,40 +86,6 @@ struct Pipe {
     }
 };
 
-/// The keepers that live; any other child of this process has lost its own.
-class Keepers {
-  public:
-    Keepers() { prctl(PR_SET_CHILD_SUBREAPER, 1); }  // what a keeper kept falls to this process
-
-    pid_t fork(const std::function<void()>& become, int report) {
-        const std::lock_guard lock(mutex_);
-        const pid_t pid = fork_keeper(become, report);
-        if (pid < 0) {
-            throw CommandError(exit_status::kOurs, fmt::format("fork: {}", std::strerror(errno)));
-        }
-        live_.insert(pid);
-        return pid;
-    }
-
-    /// Takes back what `pid` kept, if somebody ended it.
-    void ended(pid_t pid, bool was_killed) {
-        const std::lock_guard lock(mutex_);
-        live_.erase(pid);
-        if (was_killed) {
-            end_children(live_);
-        }
-    }
-
-  private:
-    std::mutex mutex_;
-    std::set<pid_t> live_;
-};
-
-Keepers& keepers() {
-    static Keepers all;
-    return all;
-}
-
 /// Everything is made before the fork: between fork and exec only system calls are safe.
 pid_t start(
     const std::vector<std::string>& command,
@@ -147,7 +110,11 @@ pid_t start(
             execvpe(argv[0], argv.data(), envp.data());
         }
     };
-    return keepers().fork(become, report);
+    const pid_t keeper = fork_keeper(become, report);
+    if (keeper < 0) {
+        throw CommandError(exit_status::kOurs, fmt::format("fork: {}", std::strerror(errno)));
+    }
+    return keeper;
 }
 
 /// Reads what is there; false at the end of the output.
@@ -243,7 +210,7 @@ Ended run(
             break;
         }
     }
-    keepers().ended(keeper, WIFSIGNALED(status));
+    keeper_ended(keeper, WIFSIGNALED(status));
     drain(output.end[0], ended.output);
     ended.seconds = seconds_since(begin);
     if (stopped || interrupted()) {
