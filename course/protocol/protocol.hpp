@@ -71,7 +71,8 @@ enum class End : int {
     memory_limit,  // used too much memory; likewise
     output_limit,  // wrote too much; likewise
     unwound,       // was stopped in a place where no exception can pass: see Board::stop
-    left,          // wrote its records and went, because another rank (Board::died) had died
+    left,          // went because another rank (Board::died) had died, or because mpirun ended all
+    no_room,       // a disk was full: its records, or memory that ranks share, found no room
 };
 
 /// Why all ranks were stopped.
@@ -118,6 +119,8 @@ struct Slot {
     std::atomic<int> watcher;  // of its parent
     std::atomic<End> end;
     std::atomic<int> end_code;
+    std::atomic<int> starting;     // it is inside MPI_Init
+    std::atomic<int> planned;      // it is past it, and has said what it is about to run
     std::atomic<int> exit_called;  // exit() was reached: an early exit by exit(), not by _exit()
     std::atomic<long> run_started, run_left,
         run_done;                      // the last on_ranks body that it began, left, judged

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/records.hpp"
 #include "course/cli/judge/verdict.hpp"
 #include "tests/harness/catch2.hpp"
@@ -265,4 +266,50 @@ TEST_CASE("a run's document is JSON, whatever a program printed") {
         CHECK(document.contains(field));
     }
     CHECK(document["tests"][0]["skip_reason"] == "not said");
+}
+
+TEST_CASE("a rank whose watching process was killed is named; the others were asked to end") {
+    HandMade run(3);
+    run.plan({"a", "b"});
+    run.pass_everywhere("a");
+    run.record(2, "b", "pass");
+    for (int r = 0; r < 3; ++r) {
+        run.board().slot[r].watcher = 100 + r;
+        run.board().slot[r].end = r == 1 ? harness::End::none : harness::End::left;
+    }
+    const Verdict verdict = judge(run.job());
+    REQUIRE(verdict.tests.size() == 2);
+    CHECK(verdict.tests[1].status == State::crash);
+    CHECK(has(verdict.tests[1].message, "rank 1 ended the process that watches over it"));
+}
+
+TEST_CASE("an mpirun that was killed is named, whatever its ranks did then") {
+    HandMade run(2);
+    run.plan({"a"});
+    run.board().slot[0].end = harness::End::exited;
+    Job job = run.job();
+    job.killed = true;
+    CHECK(judge(job).tests.front().status == State::crash);
+    CHECK(has(judge(job).tests.front().message, "mpirun, which started the ranks, was killed"));
+}
+
+TEST_CASE("a rank that ended inside MPI_Init is MPI's failure, and one that found no room a disk's"
+) {
+    HandMade run(2);
+    run.board().slot[1].end = harness::End::exited;
+    run.board().slot[1].starting = 1;
+    Job job = run.job();
+    job.status = 1;
+    job.output = "PMIX ERROR: OUT-OF-RESOURCE\nexited with non-zero status";
+    const TestResult test = explain_no_plan(job);
+    CHECK(test.status == State::harness_error);
+    CHECK(has(test.message, "MPI did not start, as if no space were left in /tmp (or TMPDIR)"));
+
+    run.plan({"a"});
+    run.board().died = 2;
+    run.board().slot[1].end = harness::End::no_room;
+    std::strcpy(run.board().slot[1].end_message, "rank 1: no space left in /dev/shm");
+    const Verdict verdict = judge(run.job());
+    CHECK(overall(verdict.tests) == State::harness_error);
+    CHECK(has(verdict.tests.front().message, "no space left in /dev/shm"));
 }

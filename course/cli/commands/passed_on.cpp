@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include "course/cli/build/build.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -40,6 +42,9 @@ int run_ranks(
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments
 ) {
+    if (const std::string reason = missing_room(ranks); !reason.empty()) {
+        throw CommandError(exit_status::kOurs, reason);
+    }
     std::vector<std::string> command = mpirun(ranks, purpose);
     command.push_back(program.string());
     command.insert(command.end(), arguments.begin(), arguments.end());

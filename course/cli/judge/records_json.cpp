@@ -114,7 +114,8 @@ BoardFile::BoardFile(const fs::path& folder) {
     const std::string path = (folder / "board").string();
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     void* mapped = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, sizeof(harness::Board)) == 0) {
+    // room for all of it: a full disk is found here, and not by a rank that writes to a hole
+    if (file >= 0 && posix_fallocate(file, 0, sizeof(harness::Board)) == 0) {
         mapped = mmap(nullptr, sizeof(harness::Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     }
     if (file >= 0) {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <tuple>
 
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/explain.hpp"
 
 namespace dist::cli {
@@ -175,7 +175,7 @@ TestResult merge_death(
             test.message = message;
         }
     }
-    if (test.status == State::not_run || job.timed_out) {
+    if (test.status == State::not_run || job.timed_out || job.killed) {
         std::tie(test.status, test.message) = explain_stop(job);
     }
     if (blamed >= 0 && job.board->slot[blamed].ranks > 0) {

@@ -24,6 +24,8 @@ std::string_view word_of(State state) {
             return "HANG ";
         case State::crash:
             return "CRASH";
+        case State::harness_error:
+            return "ERROR";
         case State::skipped:
             return "skip ";
         case State::not_started:
@@ -114,6 +116,9 @@ std::string next_steps(const Result& result, const Exercise* exercise) {
     }
     if (failed != nullptr && failed->status == State::crash) {
         out += with_sanitizers(failed->repro);
+    }
+    if (result.status == State::harness_error) {
+        return out + "Your code was not judged: what is said above has to be mended first.\n";
     }
     if (exercise != nullptr && failed != nullptr) {
         out += fmt::format("Stuck?                ./shardlings hint {}\n", exercise->name);

@@ -29,6 +29,10 @@ class CrashReports {
 /// Where this thread last threw an exception in the code under test.
 const Frames& last_throw();
 
+/// Where a disk that the job needs, or the memory that ranks share, is full: says so on the board, and
+/// that this is how the rank ends.
+void note_if_full();
+
 /// std::terminate in a rank whose test was stopped is not a crash: the exception that stops a test
 /// could not pass a destructor or a thread's end. Installs a handler that tells the two apart.
 void install_terminate_handler();

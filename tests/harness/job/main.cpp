@@ -208,7 +208,9 @@ void note_exit() {
 
 int run_tests(Catch::Session& session) {
     int provided = 0;
+    my_slot().starting = 1;  // where MPI cannot start it ends the program
     PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    my_slot().starting = 0;
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     std::vector<void*> warm_up(4);
     backtrace(warm_up.data(), 4);  // loads what a signal handler must not load
@@ -218,6 +220,7 @@ int run_tests(Catch::Session& session) {
     int many = 0;
     plan = make_plan(session, many);
     write_plan(plan, many);
+    my_slot().planned = 1;
     session.run();
     write_finished();
     my_slot().end = End::finished;

@@ -1,5 +1,8 @@
 #include "tests/harness/job/records.hpp"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -18,6 +21,19 @@ using nlohmann::json;
 
 int descriptor = -1;
 
+[[noreturn]] void lose_records() {
+    const std::string reason = std::strerror(errno);
+    std::snprintf(
+        my_slot().end_message, sizeof my_slot().end_message,
+        "rank %d cannot write down how its tests went (%s): does the code close files that it has "
+        "not "
+        "opened?",
+        world_rank(), reason.c_str()
+    );
+    note_if_full();
+    throw std::runtime_error("cannot write the test's records: " + reason);
+}
+
 void write_line(const json& line) {
     // a student's bytes may be no UTF-8: replaced, never an exception
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -25,7 +41,7 @@ void write_line(const json& line) {
     while (written < text.size()) {
         const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
         if (n <= 0) {
-            throw std::runtime_error("cannot write the test's records: is the disk full?");
+            lose_records();
         }
         written += static_cast<std::size_t>(n);
     }

@@ -1,4 +1,4 @@
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -25,6 +25,44 @@ const harness::Line& line_that_waited(const harness::Slot& slot) {
     return slot.line[0];
 }
 
+constexpr const char* kMpirunKilled =
+    "mpirun, which started the ranks, was killed, as if by kill() in the code under test: a "
+    "function "
+    "leaves other processes alone";
+
+/// Ranks whose watching process ended without a word. mpirun asks the others to end, and they say so.
+std::vector<int> unwatched(const Job& job) {
+    std::vector<int> ranks;
+    for (int r = 0; r < static_cast<int>(job.logs.size()); ++r) {
+        const harness::Slot& slot = job.board->slot[r];
+        if (slot.watcher != 0 && slot.end == End::none) {
+            ranks.push_back(r);
+        }
+    }
+    return ranks;
+}
+
+/// Whether Open MPI complains of a full disk, in one of its ways.
+bool says_full(const std::string& output) {
+    const auto has = [&](const char* text) { return output.find(text) != std::string::npos; };
+    return has("OUT-OF-RESOURCE") || has("not enough space") || has("No space left");
+}
+
+TestResult about_the_program(const std::string& name, const Job& job) {
+    TestResult test;
+    test.name = name;
+    test.planned = false;
+    test.ranks = static_cast<int>(job.logs.size());
+    return test;
+}
+
+/// Whether a rank is in MPI_Init, or ended there.
+bool is_starting(const Job& job) {
+    const auto* const first = job.board->slot;
+    const auto starting = [](const harness::Slot& slot) { return slot.starting != 0; };
+    return std::any_of(first, first + job.logs.size(), starting);
+}
+
 bool was_unwound(const Job& job) {
     const auto* const first = job.board->slot;
     const auto unwound = [](const harness::Slot& slot) { return slot.end == End::unwound; };
@@ -45,13 +83,14 @@ std::pair<State, std::string> explain_end(
             return limit(State::crash, explain_signal(rank, slot, output));
         case End::exited:
         case End::finished:
-            return {
+            return limit(
                 State::early_exit, fmt::format(
                                        "rank {} ended in the middle of the test by {}({}): a "
-                                       "function returns, it does not "
-                                       "end the program",
+                                       "function returns, it does "
+                                       "not end the program",
                                        rank, slot.exit_called != 0 ? "exit" : "_exit", code
-                                   )};
+                                   )
+            );
         case End::aborted:
             return {State::abort, fmt::format("rank {} called MPI_Abort with code {}", rank, code)};
         case End::time_limit:
@@ -73,6 +112,8 @@ std::pair<State, std::string> explain_end(
             );
         case End::output_limit:
             return limit(State::output_limit, fmt::format("rank {} printed without end", rank));
+        case End::no_room:
+            return {State::harness_error, slot.end_message};
         case End::none:
         case End::left:
         case End::unwound:
@@ -130,20 +171,39 @@ std::pair<State, std::string> explain_stop(const Job& job) {
             State::time_limit,
             fmt::format("the run took longer than {:.0f} s and was ended", job.wall_limit_s)};
     }
+    if (job.killed) {
+        return {State::crash, kMpirunKilled};
+    }
     if (was_unwound(job)) {  // why they were stopped, before they died of it
         const bool forbidden = job.board->stop == harness::Stop::forbidden;
         return {forbidden ? State::forbidden : State::hang, job.board->stop_message};
+    }
+    if (const std::vector<int> ranks = unwatched(job); !ranks.empty()) {
+        return {
+            State::crash, fmt::format(
+                              "{} ended the process that watches over it, as if by kill() on its "
+                              "parent or on its "
+                              "whole group: a function leaves other processes alone",
+                              ranks_text(ranks)
+                          )};
     }
     return {State::harness_error, "the processes ended without saying why: " + job.output};
 }
 
 TestResult explain_no_plan(const Job& job) {
-    TestResult test;
-    test.name = "the program reaches its tests";
-    test.planned = false;
-    test.ranks = static_cast<int>(job.logs.size());
+    TestResult test = about_the_program("the program reaches its tests", job);
     const std::string& text = job.output;
-    if (job.timed_out) {
+    if (job.killed) {
+        test.status = State::crash;
+        test.message = kMpirunKilled;
+    } else if (is_starting(job) || job.called_off) {
+        test.status = State::harness_error;
+        test.message = fmt::format(
+            "MPI did not start{}. mpirun said:\n{}",
+            says_full(text) ? ", as if no space were left in /tmp (or TMPDIR) or in /dev/shm" : "",
+            text.empty() ? "nothing" : text
+        );
+    } else if (job.timed_out) {
         test.status = State::time_limit;
         test.message =
             fmt::format("it had not begun after {:.0f} s, and was ended", job.wall_limit_s);
@@ -154,14 +214,33 @@ TestResult explain_no_plan(const Job& job) {
         test.status = State::early_exit;
         test.message = fmt::format(
             "it ended with status {} before the first test: something calls exit() before main, or "
-            "has "
-            "taken main's place",
+            "has taken main's place",
             job.status
         );
     } else {
         test.status = State::harness_error;
         test.message = "mpirun did not start the processes:\n" + text;
     }
+    return test;
+}
+
+TestResult explain_no_folder(const Job& job) {
+    TestResult test = about_the_program("the program leaves the run's folder alone", job);
+    test.status = State::fail;
+    test.message =
+        "the folder above the one that it runs in was removed, and with it the records of all "
+        "tests";
+    return test;
+}
+
+TestResult explain_left(const Job& job) {
+    TestResult test = about_the_program("the program leaves no process behind", job);
+    test.status = State::fail;
+    const bool one = job.left_processes == 1;
+    test.message = fmt::format(
+        "{} process{} that the program had started {} still there, and {} ended",
+        job.left_processes, one ? "" : "es", one ? "was" : "were", one ? "was" : "were"
+    );
     return test;
 }
 

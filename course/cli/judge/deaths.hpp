@@ -23,4 +23,10 @@ RankResult rank_from_board(int rank, const Job& job);
 /// No process said what it was about to run: the program never came to its tests.
 TestResult explain_no_plan(const Job& job);
 
+/// The run's folder, and all records in it, went while it ran.
+TestResult explain_no_folder(const Job& job);
+
+/// Processes outlived a program whose tests have passed.
+TestResult explain_left(const Job& job);
+
 }  // namespace dist::cli
