@@ -1,5 +1,4 @@
 // check: the author's proof that stubs, solutions and tests are what they claim to be.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include <memory>
 
 #include "course/cli/build/build.hpp"
+#include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/check_files.hpp"
 #include "course/cli/launch/attempt.hpp"
 #include "course/cli/launch/gpu.hpp"
@@ -245,14 +245,14 @@ int check_command(Context& context, const Arguments& arguments) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
+void add_check(Command& app, Context& context) {
+    auto command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
     auto arguments = std::make_shared<Arguments>();
-    command->add_option("NAME", arguments->names, "Exercises; without them, all");
-    command->add_flag("--mutants", arguments->mutants, "Also every known wrong answer");
-    command->add_option("--seeds", arguments->seeds, "Seeds that each solution runs with")
-        ->check(CLI::Range(1, 1000));
-    command->callback([&context, arguments] { context.status = check_command(context, *arguments); }
+    command.add_option("NAME", arguments->names, "Exercises; without them, all");
+    command.add_flag("--mutants", arguments->mutants, "Also every known wrong answer");
+    command.add_option("--seeds", arguments->seeds, "Seeds that each solution runs with")
+        .between(1, 1000);
+    command.callback([&context, arguments] { context.status = check_command(context, *arguments); }
     );
 }
 

@@ -1,7 +1,6 @@
 // reset: the stub again, with the student's file kept aside.
 #include "course/cli/commands/reset.hpp"
 
-#include <CLI/CLI.hpp>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -81,13 +80,13 @@ void reset(Context& context, const Exercise& exercise) {
     fmt::print("{} is the stub again.\n", exercise.source().string());
 }
 
-void add_reset(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("reset", "The stub again; your file is kept aside");
+void add_reset(Command& app, Context& context) {
+    auto command = app.add_subcommand("reset", "The stub again; your file is kept aside");
     auto name = std::make_shared<std::string>();
     auto yes = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "An exercise")->required();
-    command->add_flag("--yes", *yes, "Do not ask");
-    command->callback([&context, name, yes] {
+    command.add_option("NAME", *name, "An exercise").required();
+    command.add_flag("--yes", *yes, "Do not ask");
+    command.callback([&context, name, yes] {
         const Manifest manifest = read_manifest(context.root);
         const Exercise& exercise = manifest.find(*name);
         if (!*yes) {

@@ -1,5 +1,4 @@
 // verify: runs every exercise again. What passes is marked as done, and only that.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "course/cli/commands/command.hpp"
@@ -42,9 +41,9 @@ int verify(Context& context) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
-    command->callback([&context] { context.status = verify(context); });
+void add_verify(Command& app, Context& context) {
+    auto command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
+    command.callback([&context] { context.status = verify(context); });
 }
 
 }  // namespace dist::cli

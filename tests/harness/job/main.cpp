@@ -4,26 +4,23 @@
 // Catch2 runs the tests and evaluates the checks; what is written down is ours (records.hpp),
 // because its reporters know one process only and a rank may die at any moment.
 
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
+#if __has_include(<catch2/catch_test_case_info.hpp>)
 #include <catch2/catch_test_case_info.hpp>
-#include <catch2/interfaces/catch_interfaces_testcase.hpp>
-#include <catch2/internal/catch_test_case_registry_impl.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 #define SHARDLINGS_CATCH2_V3
 #else
-#define CATCH_CONFIG_RUNNER
-#define CATCH_CONFIG_NO_POSIX_SIGNALS
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <catch2/catch.hpp>
 #endif
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <regex>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -35,6 +32,7 @@
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/job/runs.hpp"
+#include "tests/harness/job/session.hpp"
 #include "tests/harness/job/watcher.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -65,8 +63,19 @@ using AssertionAnswer = bool;
 
 // Catch2 2 writes integers above 255 twice: "1000 (0x3e8)".
 std::string without_hexadecimals(const std::string& text) {
-    static const std::regex suffix(R"((\d) \(0x[0-9a-f]+\))");
-    return std::regex_replace(text, suffix, "$1");
+    std::string without = text;
+    for (std::size_t at = without.find(" (0x"); at != std::string::npos;
+         at = without.find(" (0x", at)) {
+        const std::size_t end = without.find_first_not_of("0123456789abcdef", at + 4);
+        const bool after_digit =
+            at > 0 && std::isdigit(static_cast<unsigned char>(without[at - 1]));
+        if (after_digit && end != std::string::npos && end > at + 4 && without[end] == ')') {
+            without.erase(at, end + 1 - at);
+        } else {
+            ++at;
+        }
+    }
+    return without;
 }
 
 struct Listener : ListenerBase {
@@ -116,17 +125,12 @@ struct Listener : ListenerBase {
 CATCH_REGISTER_LISTENER(Listener)
 
 // The tests to run, in the order they were written: all, or those that the environment names.
-std::vector<std::string> make_plan(Catch::Session& session) {
+std::vector<std::string> make_plan() {
     const char* text = std::getenv(kEnvTest);
     const char* after = std::getenv(kEnvAfter);
     std::vector<std::string> names;
     bool begun = after == nullptr || *after == '\0';
-    for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
-#ifdef SHARDLINGS_CATCH2_V3
-        const std::string name = test.getTestCaseInfo().name;
-#else
-        const std::string name = test.name;
-#endif
+    for (const std::string& name : session::test_names()) {
         if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
             names.push_back(name);
         }
@@ -155,7 +159,7 @@ void note_exit() {
     }
 }
 
-int run_tests(Catch::Session& session) {
+int run_tests() {
     int provided = 0;
     PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -164,9 +168,9 @@ int run_tests(Catch::Session& session) {
     install_terminate_handler();
     std::atexit(note_exit);
 
-    plan = make_plan(session);
+    plan = make_plan();
     write_plan(plan);
-    session.run();
+    session::run();
     write_finished();
     my_slot().end = End::finished;
     std::fflush(nullptr);
@@ -184,7 +188,7 @@ extern "C" const char* __asan_default_options() {  // NOLINT
     return "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1";
 }
 
-int main(int argc, char** argv) {
+int main(int /*argc*/, char** argv) {
     using namespace dist::harness;
     const char* folder = std::getenv(kEnvFolder);
     const int rank = rank_from("OMPI_COMM_WORLD_RANK", "PMIX_RANK");
@@ -201,11 +205,7 @@ int main(int argc, char** argv) {
         open_records(folder, rank);
         redirect_output(name + ".out");
         fork_watched_rank(name + ".out");
-        Catch::Session session;
-        std::vector<const char*> arguments = {argv[0], "--order", "decl", "--out", "/dev/null"};
-        (void)argc;
-        session.applyCommandLine(static_cast<int>(arguments.size()), arguments.data());
-        return run_tests(session);
+        return run_tests();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "shardlings: %s\n", error.what());
         return 70;
