@@ -35,10 +35,12 @@ namespace dist::harness {
 
 // The launcher sets these; every one but the folder may be missing.
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
-inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";      // default 1
-inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";    // only worlds of this size
-inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";      // only tests whose name holds this
-inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";    // only tests after the one so named
+inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
+inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
+inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";    // only tests whose name holds this
+inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests after the one so named
+inline constexpr const char* kEnvUntilFailure =
+    "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -8,37 +8,29 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/exercises/progress.hpp"
+#include "course/cli/exercises/stub.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
-#include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The newest committed version that still is a stub: students commit their own work, too.
-std::string committed_stub(const Context& context, const fs::path& source) {
-    const Ended log = run(context, {"git", "log", "--format=%H", "--", source.string()});
-    std::istringstream commits(log.ok() ? log.output : "");
-    for (std::string commit; std::getline(commits, commit);) {
-        const Ended shown = run(context, {"git", "show", commit + ":" + source.string()});
-        const bool stub = shown.output.find("TODO") != std::string::npos &&
-                          shown.output.find("throw NotImplemented(") != std::string::npos;
-        if (shown.ok() && stub) {
-            return shown.output;
-        }
+std::string stub_to_put_back(const Context& context, const Exercise& exercise) {
+    if (const std::optional<std::string> stub = committed_stub(context, exercise)) {
+        return *stub;
     }
     throw CommandError(
         exit_status::kUsage,
-        "git knows no stub of " + source.string() + ": reset needs a clone of the course"
+        "git knows no stub of " + exercise.source().string() + ": reset needs a clone of the course"
     );
 }
 
@@ -57,7 +49,7 @@ void write_text(const fs::path& file, const std::string& text) {
 
 void reset(Context& context, const Exercise& exercise) {
     const fs::path file = context.root / exercise.source();
-    const std::string stub = committed_stub(context, exercise.source());
+    const std::string stub = stub_to_put_back(context, exercise);
     const std::string mine = read_text(file);
     if (mine == stub) {
         fmt::print("{} is the stub already.\n", exercise.source().string());

@@ -47,8 +47,10 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
+    const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
-    Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
+    Result result = own ? run_own(context, exercise, arguments.options)
+                        : run_it(context, program_of(exercise), arguments.options, arguments.as);
     const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
     if (arguments.as.empty() && whole) {
         remember(context, exercise.name, result.status);
@@ -65,7 +67,7 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 }  // namespace
 
 int run_and_report(Context& context, const Exercise& exercise) {
-    const Result result = run_anywhere(context, program_of(exercise));
+    const Result result = run_own(context, exercise);
     remember(context, exercise.name, result.status);
     fmt::print("{}", report(result, &exercise, use_colours()));
     std::fflush(stdout);

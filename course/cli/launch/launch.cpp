@@ -19,19 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so in every test
 
-/// Names of the tests as their file spells them.
-std::vector<std::string> names_in(const fs::path& file) {
-    const std::string text = read_text(file);
-    std::vector<std::string> names;
-    for (std::size_t at = text.find("TEST_CASE("); at != std::string::npos;
-         at = text.find("TEST_CASE(", at)) {
-        const std::size_t begin = std::min(text.find('"', at), text.size() - 1) + 1;
-        at = std::min(text.find('"', begin), text.size());
-        names.push_back(text.substr(begin, at - begin));
-    }
-    return names;
-}
-
 [[noreturn]] void refuse_test_name(
     const Context& context, const Program& program, const std::string& text
 ) {
@@ -65,7 +52,34 @@ std::string repro_of(const Result& result, const TestResult& test, const LaunchO
     return shell_line(words);
 }
 
+/// What follows from the tests so far.
+void complete(
+    const Context& context,
+    const fs::path& executable,
+    const fs::path& source,
+    const LaunchOptions& options,
+    Result& result
+) {
+    locate(context, executable, source, result.tests);
+    for (TestResult& test : result.tests) {
+        test.repro = repro_of(result, test, options);
+    }
+    result.status = overall(result.tests);
+}
+
 }  // namespace
+
+std::vector<std::string> names_in(const fs::path& file) {
+    const std::string text = read_text(file);
+    std::vector<std::string> names;
+    for (std::size_t at = text.find("TEST_CASE("); at != std::string::npos;
+         at = text.find("TEST_CASE(", at)) {
+        const std::size_t begin = std::min(text.find('"', at), text.size() - 1) + 1;
+        at = std::min(text.find('"', begin), text.size());
+        names.push_back(text.substr(begin, at - begin));
+    }
+    return names;
+}
 
 Result launch(
     Context& context,
@@ -83,6 +97,7 @@ Result launch(
     result.on_stand_in = program.on_stand_in;
     result.seed = options.seed;
     result.started_at = utc_now();
+    const fs::path source = as.empty() ? context.root / program.source : source_of(context, as);
     LaunchOptions rest = options;
     std::string after;
     do {
@@ -96,18 +111,18 @@ Result launch(
             result.tests.end(), std::make_move_iterator(verdict.tests.begin()),
             std::make_move_iterator(verdict.tests.end())
         );
+        const bool ask = rest.enough && result.first_failed() != nullptr;
+        if (ask || after.empty()) {
+            complete(context, executable, source, options, result);
+        }
+        if (ask && !after.empty()) {
+            after = options.enough(result) ? "" : after;
+            rest.enough = nullptr;  // a later test has to tell: all of them, then
+        }
     } while (!after.empty());
     if (result.tests.empty() && !options.test.empty()) {
         refuse_test_name(context, program, options.test);
     }
-    locate(
-        context, executable, as.empty() ? context.root / program.source : source_of(context, as),
-        result.tests
-    );
-    for (TestResult& test : result.tests) {
-        test.repro = repro_of(result, test, options);
-    }
-    result.status = overall(result.tests);
     if (result.status == State::skipped && result.passed() == 0) {
         result.message = result.tests.front().message;  // why nothing ran
     }

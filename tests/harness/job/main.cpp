@@ -116,6 +116,9 @@ struct Listener : ListenerBase {
         if (!end_test()) {
             leave_job();
         }
+        if (std::getenv(kEnvUntilFailure) != nullptr && some_rank_failed()) {
+            plan.clear();
+        }
     }
 
   private:
