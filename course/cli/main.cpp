@@ -30,10 +30,11 @@ void add_commands(CLI::App& app, Context& context) {
     )
         ->group("For authors")
         ->check(CLI::IsMember({"release", "debug", "cuda"}));
+    Command program(&app);
     for (const auto add :
          {add_watch, add_run, add_list, add_hint, add_solution, add_diff, add_reset, add_verify,
           add_doctor, add_bench, add_train, add_demo, add_test, add_check}) {
-        add(app, context);
+        add(program, context);
     }
 }
 

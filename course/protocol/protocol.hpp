@@ -46,6 +46,8 @@ inline constexpr const char* kEnvTest =
     "SHARDLINGS_TEST";  // only tests so named, or else whose name holds this
 inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests after the one so named
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
+inline constexpr const char* kEnvUntilFailure =
+    "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -1,5 +1,4 @@
 // bench: algorithms side by side on this machine.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -83,19 +82,19 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("bench", "Measure algorithms side by side");
+void add_bench(Command& app, Context& context) {
+    auto command = app.add_subcommand("bench", "Measure algorithms side by side");
     auto ranks = std::make_shared<int>(2);
     auto help = std::make_shared<bool>(false);
-    command->add_option("-n,--ranks", *ranks, "Processes")->capture_default_str();
-    command->add_flag("--help-bench", *help, "The bench's own options");
-    command->footer(kOptions);
-    pass_on_the_rest(*command, context);
-    command->callback([&context, command, ranks, help] {
+    command.add_option("-n,--ranks", *ranks, "Processes").capture_default_str();
+    command.add_flag("--help-bench", *help, "The bench's own options");
+    command.footer(kOptions);
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, ranks, help] {
         if (*help) {
             bench(context, 1, {"--help"});
         } else {
-            bench(context, *ranks, command->remaining());
+            bench(context, *ranks, command.remaining());
         }
     });
 }

@@ -1,5 +1,4 @@
 // demo: the course in a few minutes. Every part is a command that a reader can type.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
@@ -99,9 +98,9 @@ void demo(Context& context) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("demo", "The course in a few minutes");
-    command->callback([&context] { demo(context); });
+void add_demo(Command& app, Context& context) {
+    auto command = app.add_subcommand("demo", "The course in a few minutes");
+    command.callback([&context] { demo(context); });
 }
 
 }  // namespace dist::cli

@@ -1,5 +1,4 @@
 // list: every exercise, what is done, and what comes next.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <memory>
@@ -98,10 +97,10 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
 
 }  // namespace
 
-void add_list(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("list", "All exercises, what is done, and what comes next");
-    command->add_flag("--json", context.json, "One JSON document");
-    command->callback([&context] {
+void add_list(Command& app, Context& context) {
+    auto command = app.add_subcommand("list", "All exercises, what is done, and what comes next");
+    command.add_flag("--json", context.json, "One JSON document");
+    command.callback([&context] {
         const Manifest manifest = read_manifest(context.root);
         const Progress progress = read_progress(context.root);
         const Exercise* next = current_exercise(manifest, progress);

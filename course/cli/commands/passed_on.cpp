@@ -1,6 +1,5 @@
 #include "course/cli/commands/passed_on.hpp"
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstring>
 #include <fmt/core.h>
@@ -17,9 +16,8 @@ constexpr int kSignalled = 128;  // and the signal's number: a shell's way to sa
 
 }  // namespace
 
-void pass_on_the_rest(CLI::App& command, Context& context) {
-    command.allow_extras();
-    command.fallthrough(false);  // an option that is not known here is the program's, not the app's
+void pass_on_the_rest(Command& command, Context& context) {
+    command.keep_the_rest();
     command.add_flag("--verbose", context.verbose, "Show every cmake and mpirun line");
 }
 

@@ -1,7 +1,6 @@
 // run: build, launch, verdict, report.
 #include "course/cli/commands/run.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <memory>
 
@@ -70,8 +69,10 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
+    const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
-    Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
+    Result result = own ? run_own(context, exercise, arguments.options)
+                        : run_it(context, program_of(exercise), arguments.options, arguments.as);
     if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
         remember(context, exercise.name, result.status);
     }
@@ -88,7 +89,7 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 }  // namespace
 
 int run_and_report(Context& context, const Exercise& exercise) {
-    const Result result = run_anywhere(context, program_of(exercise));
+    const Result result = run_own(context, exercise);
     remember(context, exercise.name, result.status);
     const std::string next = next_exercise(context, read_manifest(context.root), exercise);
     fmt::print("{}", report(result, &exercise, use_colours(), {.next = next}));
@@ -96,31 +97,31 @@ int run_and_report(Context& context, const Exercise& exercise) {
     return exit_status_of(result.status);
 }
 
-void add_run(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("run", "Test an exercise on real processes");
+void add_run(Command& app, Context& context) {
+    auto command = app.add_subcommand("run", "Test an exercise on real processes");
     auto arguments = std::make_shared<Arguments>();
     LaunchOptions& options = arguments->options;
-    command->add_option("NAME", arguments->name, "Exercise; without it, the current one");
-    command->add_option("--as", arguments->as, "Test this file in the place of the exercise's");
-    auto* ranks = command->add_option(
+    command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
+    command.add_option("--as", arguments->as, "Test this file in the place of the exercise's");
+    const Option ranks = command.add_option(
         "-n,--ranks", options.ranks,
         "Only this number of processes; tests that need others are skipped"
     );
-    command->add_option("--seed", options.seed, "Of the inputs and delays")->capture_default_str();
-    command->add_option("--test", options.test, "Only tests whose name holds this text");
-    command->add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
-    command->add_flag(
+    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
+    command.add_option("--test", options.test, "Only tests whose name holds this text");
+    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
+    command.add_flag(
         "--stand-in", arguments->stand_in,
         "A GPU exercise without a GPU: its logic, on the host; never counts as done"
     );
-    command->add_flag(
+    command.add_flag(
         "--output", arguments->output, "Show what the program printed, also in tests that pass"
     );
-    command->add_flag("--keep", options.keep, "Leave the run's folder in build/")
-        ->group("For authors");
-    command->add_flag("--json", context.json, "One JSON document on standard output, nothing else");
-    command->callback([&context, arguments, ranks] {
-        context.status = run_command(context, *arguments, ranks->count() > 0);
+    command.add_flag("--keep", options.keep, "Leave the run's folder in build/")
+        .group("For authors");
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.callback([&context, arguments, ranks] {
+        context.status = run_command(context, *arguments, ranks.count() > 0);
     });
 }
 

@@ -1,5 +1,4 @@
 // train: the course's trainer on many processes, on the reference stack or on the student's own.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,19 +50,18 @@ void train(Context& context, const TrainOptions& options, std::vector<std::strin
 
 }  // namespace
 
-void add_train(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
+void add_train(Command& app, Context& context) {
+    auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
     auto options = std::make_shared<TrainOptions>();
-    command->add_option("-n,--ranks", options->ranks, "Processes")->capture_default_str();
-    command->add_option("--stack", options->stack, "Whose code carries the gradients")
-        ->check(CLI::IsMember({"reference", "mine"}))
-        ->capture_default_str();
-    command->add_flag("--help-trainer", options->help, "The trainer's own options");
-    command->footer(kOptions);
-    pass_on_the_rest(*command, context);
-    command->callback([&context, command, options] {
-        train(context, *options, command->remaining());
-    });
+    command.add_option("-n,--ranks", options->ranks, "Processes").capture_default_str();
+    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+        .one_of({"reference", "mine"})
+        .capture_default_str();
+    command.add_flag("--help-trainer", options->help, "The trainer's own options");
+    command.footer(kOptions);
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, options] { train(context, *options, command.remaining()); }
+    );
 }
 
 }  // namespace dist::cli

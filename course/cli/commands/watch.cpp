@@ -1,5 +1,4 @@
 // watch: runs the current exercise at every save.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fmt/core.h>
 #include <memory>
@@ -221,11 +220,11 @@ class Watch {
 
 }  // namespace
 
-void add_watch(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("watch", "Run the current exercise at every save");
+void add_watch(Command& app, Context& context) {
+    auto command = app.add_subcommand("watch", "Run the current exercise at every save");
     auto name = std::make_shared<std::string>();
-    command->add_option("NAME", *name, "Start with this exercise");
-    command->callback([&context, name] {
+    command.add_option("NAME", *name, "Start with this exercise");
+    command.callback([&context, name] {
         Watch(context, *name).loop();
         context.status = 0;
     });

@@ -198,6 +198,8 @@ Verdict judge(const Job& job) {
             plan = log.plan.size() > plan.size() ? log.plan : plan;
         }
     }
+    const auto finished = [](const RankLog& log) { return log.finished; };
+    const bool all_finished = std::all_of(job.logs.begin(), job.logs.end(), finished);
     for (std::size_t t = 0; t < plan.size(); ++t) {
         std::vector<const Record*> records;
         for (const RankLog& log : job.logs) {
@@ -209,12 +211,15 @@ Verdict judge(const Job& job) {
             verdict.tests.push_back(merge(plan[t], records));
             continue;
         }
+        if (all_finished && t > 0) {  // they were told to, at the first test that failed
+            verdict.rest_after = plan[t - 1];
+            return verdict;
+        }
         verdict.tests.push_back(merge_death(plan[t], records, job));
         verdict.rest_after = t + 1 < plan.size() ? plan[t] : "";
         return verdict;
     }
-    const auto finished = [](const RankLog& log) { return log.finished; };
-    if (verdict.planned && !std::all_of(job.logs.begin(), job.logs.end(), finished)) {
+    if (verdict.planned && !all_finished) {
         const std::vector<const Record*> none(job.logs.size(), nullptr);
         verdict.tests.push_back(merge_death("the program ends when all tests have ended", none, job)
         );

@@ -89,6 +89,9 @@ Environment job_environment(
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
     }
+    if (options.enough) {
+        environment.emplace_back(harness::kEnvUntilFailure, "1");
+    }
     if (options.compute_s > 0) {
         environment.emplace_back(harness::kEnvComputeS, fmt::format("{}", options.compute_s));
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <regex>
 
 #include "course/cli/build/difference.hpp"
 #include "course/cli/judge/addresses.hpp"
@@ -19,17 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so in every test
-
-/// Names of the tests as their file spells them.
-std::vector<std::string> names_in(const fs::path& file) {
-    const std::string text = read_text(file);
-    static const std::regex name(R"re(TEST_CASE\(\s*"([^"]*)")re");
-    std::vector<std::string> names;
-    for (std::sregex_iterator i(text.begin(), text.end(), name); i != std::sregex_iterator(); ++i) {
-        names.push_back((*i)[1]);
-    }
-    return names;
-}
 
 [[noreturn]] void refuse_test_name(
     const Context& context, const Program& program, const std::string& text
@@ -81,6 +69,21 @@ bool none_failed(const std::vector<TestResult>& tests) {
     });
 }
 
+/// What follows from the tests so far.
+void complete(
+    const Context& context,
+    const fs::path& executable,
+    const fs::path& source,
+    const LaunchOptions& options,
+    Result& result
+) {
+    locate(context, executable, source, result.tests);
+    for (TestResult& test : result.tests) {
+        test.repro = repro_of(context, result, test, options);
+    }
+    result.status = overall(result.tests);
+}
+
 }  // namespace
 
 Result result_of(const Program& program, const LaunchOptions& options, const fs::path& as) {
@@ -95,6 +98,18 @@ Result result_of(const Program& program, const LaunchOptions& options, const fs:
     return result;
 }
 
+std::vector<std::string> names_in(const fs::path& file) {
+    const std::string text = read_text(file);
+    std::vector<std::string> names;
+    for (std::size_t at = text.find("TEST_CASE("); at != std::string::npos;
+         at = text.find("TEST_CASE(", at)) {
+        const std::size_t begin = std::min(text.find('"', at), text.size() - 1) + 1;
+        at = std::min(text.find('"', begin), text.size());
+        names.push_back(text.substr(begin, at - begin));
+    }
+    return names;
+}
+
 Result launch(
     Context& context,
     const Program& program,
@@ -105,6 +120,7 @@ Result launch(
     expect_rank_count(options.ranks > 0 ? options.ranks : program.ranks);
     const auto begin = std::chrono::steady_clock::now();
     Result result = result_of(program, options, as);
+    const fs::path source = as.empty() ? context.root / program.source : source_of(context, as);
     LaunchOptions rest = options;
     std::string after;
     bool many = false;
@@ -123,18 +139,18 @@ Result launch(
         many = after.empty() && !rest.many && verdict.many > 0 && options.ranks == 0 &&
                none_failed(result.tests);
         rest.many = rest.many || many;
+        const bool ask = rest.enough && result.first_failed() != nullptr;
+        if (ask || (after.empty() && !many)) {
+            complete(context, executable, source, options, result);
+        }
+        if (ask && !after.empty()) {
+            after = options.enough(result) ? "" : after;
+            rest.enough = nullptr;  // a later test has to tell: all of them, then
+        }
     } while (!after.empty() || many);
     if (result.tests.empty() && !options.test.empty()) {
         refuse_test_name(context, program, options.test);
     }
-    locate(
-        context, executable, as.empty() ? context.root / program.source : source_of(context, as),
-        result.tests
-    );
-    for (TestResult& test : result.tests) {
-        test.repro = repro_of(context, result, test, options);
-    }
-    result.status = overall(result.tests);
     if (result.status == State::skipped && result.passed() == 0) {
         result.message = result.tests.front().message;  // why nothing ran
     }

@@ -195,6 +195,9 @@ void begin_test(const std::string& name, bool is_selected) {
 
 bool end_test() {
     my_slot().test[0] = '\0';
+    if (test.outcome > Outcome::skipped || !test.failures.empty()) {
+        board().failed_test = test_number;  // in a check behind on_ranks, too
+    }
     my_slot().tests_done = test_number;
     const bool all_live = wait_until([&] {
         return everyone(world_size(), [&](Slot& s) { return s.tests_done >= test_number; });
@@ -204,6 +207,10 @@ bool end_test() {
     ++comm_version;
     communicators.clear();
     return all_live;
+}
+
+bool some_rank_failed() {
+    return board().failed_test == test_number;
 }
 
 void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body) {

@@ -38,6 +38,9 @@ void begin_test(const std::string& name, bool selected);
 /// and this one must leave.
 bool end_test();
 
+/// Whether any rank failed the test that has just ended on all.
+bool some_rank_failed();
+
 /// Whether the test in progress was selected.
 bool test_is_selected();
 
