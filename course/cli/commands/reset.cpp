@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
@@ -19,6 +19,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::cli {
 namespace {
@@ -45,13 +46,11 @@ std::string committed_stub(const Context& context, const fs::path& source) {
 
 // Errors  CommandError when `file` cannot be written whole.
 void write_text(const fs::path& file, const std::string& text) {
-    const fs::path temporary = file.string() + ".new";
-    std::ofstream out(temporary, std::ios::binary);
-    out << text << std::flush;
-    if (!out) {
-        throw CommandError(exit_status::kUsage, "cannot write " + temporary.string());
+    try {
+        files::write_atomically(file, text);
+    } catch (const std::system_error& error) {
+        throw CommandError(exit_status::kUsage, error.what());
     }
-    fs::rename(temporary, file);
 }
 
 }  // namespace

@@ -34,10 +34,12 @@ std::string course_commit(const Context& context) {
 }
 
 /// Only a whole run of the student's own file counts.
-void remember(const Context& context, const std::string& name, State status) {
+void remember(
+    const Context& context, const std::string& name, State status, const std::string& content
+) {
     Progress progress = read_progress(context.root);
     progress.current = name;
-    note(progress, name, status);
+    note(progress, name, status, content);
     write_progress(context.root, progress);
 }
 
@@ -49,10 +51,11 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
+    const std::string content = content_of(context.root, exercise);
     Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
     const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
     if (arguments.as.empty() && whole) {
-        remember(context, exercise.name, result.status);
+        remember(context, exercise.name, result.status, content);
     }
     if (context.json) {
         result.course_commit = course_commit(context);
@@ -66,8 +69,9 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 }  // namespace
 
 int run_and_report(Context& context, const Exercise& exercise) {
+    const std::string content = content_of(context.root, exercise);
     const Result result = run_anywhere(context, program_of(exercise));
-    remember(context, exercise.name, result.status);
+    remember(context, exercise.name, result.status, content);
     fmt::print("{}", report(result, &exercise, use_colours()));
     std::fflush(stdout);
     return exit_status_of(result.status);
