@@ -4,3 +4,9 @@ target_link_libraries(cli_test PRIVATE dist_catch2_main dist::cli dist::warnings
 target_compile_definitions(cli_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 add_test(NAME cli COMMAND cli_test)
 set_tests_properties(cli PROPERTIES LABELS cli)
+
+# Output that could not be written is an error of one line, not a short document.
+add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_test.sh $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
+  ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
+add_dependencies(cli_test shardlings_cli)
