@@ -95,7 +95,8 @@ void require(bool success, const fs::path& path) {
         const int reason = errno;
         throw std::system_error(
             reason, std::generic_category(),
-            "cannot write " + path.string() + "; what was there before is untouched"
+            "cannot write " + path.string() +
+                (is_device(path) ? "" : "; what was there before is untouched")
         );
     }
 }

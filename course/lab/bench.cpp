@@ -144,8 +144,7 @@ Report measure(const Options& options, const Communicator& comm) {
         Run chosen = nullptr;
         std::string chose;
         if (with_auto) {
-            const Effort trial{options.budget_s / 2, options.iterations, effort.keep_disturbed};
-            report.choices.push_back(choose_by_trial(size_bytes, trial, workspace, comm));
+            report.choices.push_back(choose_by_trial(size_bytes, effort, workspace, comm));
             chosen = report.choices.back().best.run;
             chose = report.choices.back().best.name;
         }

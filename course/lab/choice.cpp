@@ -14,7 +14,7 @@ Choice choose_by_trial(
     const std::vector<Point> trial =
         measure_size(candidates, size_bytes, effort, workspace, nullptr, comm, [](double) {});
     const auto best = std::ranges::min_element(trial, {}, &Point::median_s) - trial.begin();
-    const LinkCost link = probe_link(size_bytes, effort.budget_s / 2, comm);
+    const LinkCost link = probe_link(size_bytes, effort.budget_s / 4, comm);
     const auto by_model = static_cast<std::size_t>(choose(size_bytes, comm.size(), link));
     return {
         .size_bytes = size_bytes,
