@@ -126,7 +126,7 @@ Report measure(const Options& options, const Communicator& comm) {
     check_outputs(options, comm);
     choose_algorithms(report, options, comm);
     Progress progress(options.progress, comm);
-    progress.show("probing neighbours", 0.0);
+    progress.show("probing messages and memory", 0.0);
     report.bound =
         probe_lower_bound(report.collective, options.sizes_bytes, options.budget_s / 4, comm);
     Workspace workspace(
@@ -141,6 +141,7 @@ Report measure(const Options& options, const Communicator& comm) {
                 fmt::format("{} of {}", report.collective.name, in_words(size_bytes)), fraction
             );
         };
+        show(0.0);
         Run chosen = nullptr;
         std::string chose;
         if (with_auto) {
