@@ -4,7 +4,7 @@
 
 #include <torch/serialize/archive.h>
 
-#include "course/trainer/atomic_file.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::trainer {
 
@@ -25,9 +25,7 @@ void expect_writable(const fs::path& folder) {
             "); give a folder in a place that is yours"
         );
     }
-    const fs::path probe = folder / "writable";
-    write_atomically(probe, "");
-    fs::remove(probe);
+    files::check_writable(checkpoint_file(folder));
 }
 
 void save_checkpoint(
@@ -53,7 +51,7 @@ void save_checkpoint(
         return size;
     });
     fs::create_directories(folder);
-    write_atomically(checkpoint_file(folder), bytes);
+    files::write_atomically(checkpoint_file(folder), bytes);
 }
 
 std::size_t load_checkpoint(

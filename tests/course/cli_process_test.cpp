@@ -6,7 +6,6 @@
 #include <thread>
 #include <unistd.h>
 
-#include "course/cli/exercises/progress.hpp"
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
@@ -112,23 +111,6 @@ TEST_CASE("rank counts that make no sense are refused") {
     CHECK_THROWS_AS(expect_rank_count(-3), UsageError);
     CHECK_THROWS_AS(expect_rank_count(65), UsageError);
     CHECK_NOTHROW(expect_rank_count(5));
-}
-
-TEST_CASE("progress comes back as it was written, and its absence is an empty one") {
-    const fs::path root = fs::temp_directory_path() / ("cli_progress_" + std::to_string(getpid()));
-    CHECK(read_progress(root).done.empty());
-    Progress progress;
-    progress.done = {"a", "b"};
-    progress.hints["c"] = 2;
-    progress.solutions_seen = {"a"};
-    progress.current = "c";
-    write_progress(root, progress);
-    const Progress again = read_progress(root);
-    CHECK(again.done == progress.done);
-    CHECK(again.hints == progress.hints);
-    CHECK(again.solutions_seen == progress.solutions_seen);
-    CHECK(again.current == "c");
-    fs::remove_all(root);
 }
 
 TEST_CASE("the folder of a run goes with it, and takes along what a killed command has left") {

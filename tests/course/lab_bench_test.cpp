@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
@@ -83,6 +84,17 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
     }
     CHECK(document["points"][9]["algorithm"] == "ring");
     CHECK(document["points"][9]["count"] == 5);
+    const std::set<std::string> candidates{
+        "naive", "ring", "recursive_doubling", "halving_doubling"};
+    REQUIRE(document["choices"].size() == 3);
+    for (const auto& point : document["points"]) {
+        CHECK(point["chose"].is_string() == (point["algorithm"] == "auto"));
+    }
+    for (const auto& choice : document["choices"]) {
+        CHECK(candidates.contains(choice["chose"].get<std::string>()));
+        CHECK(candidates.contains(choice["by_model"].get<std::string>()));
+        CHECK(choice["model_over_best"].get<double>() >= 1.0);
+    }
 }
 
 TEST_CASE("bench broadcast: every algorithm brings the root's data") {
@@ -119,6 +131,21 @@ TEST_CASE("bench writes CSV and an SVG plot, and leaves no temporary file") {
     }
     const auto files = std::distance(fs::directory_iterator(folder.path), fs::directory_iterator());
     CHECK(files == (plot.empty() ? 1 : 2));
+}
+
+TEST_CASE("what cannot be written is an error of one line that names the file") {
+    const Folder folder;
+    if (!fs::exists("/dev/full")) {
+        return;
+    }
+    for (const char* option : {"--to", "--csv"}) {
+        const Outcome run =
+            bench(folder, fmt::format("all_reduce --sizes 4 --iterations 1 {} /dev/full", option));
+        INFO(run.err);
+        CHECK(run.status == 1);
+        CHECK(run.complaint().starts_with("bench: cannot write /dev/full"));
+        CHECK(run.complaint().ends_with("No space left on device\n"));
+    }
 }
 
 TEST_CASE("bad arguments are answered by one line, once, and status 2") {

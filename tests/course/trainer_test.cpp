@@ -1,13 +1,10 @@
 // The trainer's parts, each by itself.
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
-#include "course/trainer/atomic_file.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
@@ -138,35 +135,4 @@ TEST_CASE(
     CHECK(read_log(file)[2].at("loss") == 0.1F);
     Log(file).write(StepRecord{.step = 1, .epoch = 1});
     CHECK(read_log(file).size() == 1);
-}
-
-TEST_CASE("a file is replaced as a whole", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto file = folder.path() / "file";
-    write_atomically(file, "old");
-    write_atomically(file, "new text");
-    CHECK(read_file(file) == "new text");
-    CHECK(count_files(folder.path()) == 1);
-}
-
-TEST_CASE("when there is no room, the old file stays and nothing else is left", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto file = folder.path() / "file";
-    write_atomically(file, "old");
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &little);
-    std::string text;
-    try {
-        write_atomically(file, std::string(1000, 'x'));
-    } catch (const std::runtime_error& error) {
-        text = error.what();
-    }
-    setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
-    CHECK(contains(text, "could not be written (File too large)"));
-    CHECK(read_file(file) == "old");
-    CHECK(count_files(folder.path()) == 1);
 }

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
@@ -18,6 +18,7 @@
 #include "course/cli/exercises/stub.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::cli {
 namespace {
@@ -36,13 +37,11 @@ std::string stub_to_put_back(const Context& context, const Exercise& exercise) {
 
 // Errors  CommandError when `file` cannot be written whole.
 void write_text(const fs::path& file, const std::string& text) {
-    const fs::path temporary = file.string() + ".new";
-    std::ofstream out(temporary, std::ios::binary);
-    out << text << std::flush;
-    if (!out) {
-        throw CommandError(exit_status::kUsage, "cannot write " + temporary.string());
+    try {
+        files::write_atomically(file, text);
+    } catch (const std::system_error& error) {
+        throw CommandError(exit_status::kUsage, error.what());
     }
-    fs::rename(temporary, file);
 }
 
 }  // namespace

@@ -35,10 +35,12 @@ std::string course_commit(const Context& context) {
 }
 
 /// Only a whole run of the student's own file counts.
-void remember(const Context& context, const std::string& name, State status) {
+void remember(
+    const Context& context, const std::string& name, State status, const std::string& content
+) {
     Progress progress = read_progress(context.root);
     progress.current = name;
-    note(progress, name, status);
+    note(progress, name, status, content);
     write_progress(context.root, progress);
 }
 
@@ -71,10 +73,11 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
+    const std::string content = content_of(context.root, exercise);
     Result result = own ? run_own(context, exercise, arguments.options)
                         : run_it(context, program_of(exercise), arguments.options, arguments.as);
     if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
-        remember(context, exercise.name, result.status);
+        remember(context, exercise.name, result.status, content);
     }
     if (context.json) {
         result.course_commit = course_commit(context);
@@ -89,8 +92,9 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 }  // namespace
 
 int run_and_report(Context& context, const Exercise& exercise) {
+    const std::string content = content_of(context.root, exercise);
     const Result result = run_own(context, exercise);
-    remember(context, exercise.name, result.status);
+    remember(context, exercise.name, result.status, content);
     const std::string next = next_exercise(context, read_manifest(context.root), exercise);
     fmt::print("{}", report(result, &exercise, use_colours(), {.next = next}));
     std::fflush(stdout);

@@ -16,12 +16,13 @@ int verify(Context& context) {
     std::size_t done = 0;
     std::size_t skipped = 0;
     for (const Exercise& exercise : manifest.exercises) {
+        const std::string content = content_of(context.root, exercise);
         const State status = run_own(context, exercise).status;
         Progress progress = read_progress(context.root);
         const bool lost = status != State::pass && progress.done.contains(exercise.name);
         done += status == State::pass ? 1 : 0;
         skipped += status == State::skipped ? 1 : 0;
-        note(progress, exercise.name, status);
+        note(progress, exercise.name, status, content);
         write_progress(context.root, progress);
         const Colour colour = status == State::pass ? Colour::green
                               : lost                ? Colour::red

@@ -8,8 +8,8 @@
 
 namespace dist::cli {
 
-/// The exercises that pass, in course order, found by running them. A verdict is kept by the
-/// content of the files that it rests on (.shardlings/verdicts): only what changed is run again.
+/// The exercises that pass, in course order. What run, watch and verify have found holds as long as
+/// the files that it rests on stay the same: only what is unknown or has changed is run.
 /// torch  with the exercises that need LibTorch, too.
 std::vector<std::string> finished_exercises(Context& context, bool torch);
 
