@@ -1,5 +1,6 @@
 #include "course/cli/launch/mine.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -51,8 +52,11 @@ void write_verdicts(const fs::path& file, const Verdicts& verdicts) {
 
 }  // namespace
 
-std::vector<std::string> finished_exercises(Context& context, bool torch) {
+std::vector<std::string> finished_exercises(
+    Context& context, const std::vector<std::string>& used
+) {
     const Manifest manifest = read_manifest(context.root);
+    const std::vector<const Exercise*> stack = manifest.stack_of(used);
     const fs::path file = context.root / ".shardlings" / "verdicts";
     const Verdicts known = read_verdicts(file);
     Verdicts verdicts;
@@ -60,8 +64,8 @@ std::vector<std::string> finished_exercises(Context& context, bool torch) {
     for (const Exercise& exercise : manifest.exercises) {
         const std::string content = content_of(context, exercise);
         const auto found = known.find(content);
-        if (found == known.end() &&
-            (exercise.needs == "mpi" || (torch && exercise.needs == "torch"))) {
+        const bool wanted = std::ranges::find(stack, &exercise) != stack.end();
+        if (found == known.end() && wanted) {
             fmt::print(stderr, "Is {} yours? ", exercise.name);
             const State state = run_test(context, program_of(exercise)).status;
             fmt::print(stderr, "{}\n", name_of(state));
@@ -69,7 +73,7 @@ std::vector<std::string> finished_exercises(Context& context, bool torch) {
         } else if (found != known.end()) {
             verdicts[content] = found->second;
         }
-        if (verdicts.count(content) != 0 && verdicts[content] == name_of(State::pass)) {
+        if (wanted && verdicts[content] == name_of(State::pass)) {
             finished.push_back(exercise.name);
         }
     }
@@ -82,11 +86,36 @@ std::vector<std::string> finished_exercises(Context& context, bool torch) {
     return finished;
 }
 
+std::string describe_stack(
+    const Context& context,
+    const std::vector<std::string>& used,
+    const std::vector<std::string>& mine
+) {
+    const Manifest manifest = read_manifest(context.root);
+    std::vector<std::string> yours;
+    std::vector<std::string> reference;
+    for (const Exercise* exercise : manifest.stack_of(used)) {
+        auto& part = std::ranges::find(mine, exercise->name) == mine.end() ? reference : yours;
+        part.insert(part.begin(), exercise->name);
+    }
+    std::string text = "stack:";
+    if (!yours.empty()) {
+        text += fmt::format(" yours: {}", fmt::join(yours, ", "));
+    }
+    if (!reference.empty()) {
+        text += fmt::format(
+            "{} the reference's: {}", yours.empty() ? "" : ";", fmt::join(reference, ", ")
+        );
+    }
+    return text;
+}
+
 void configure_mine(Context& context, const std::vector<std::string>& exercises) {
     if (exercises.empty()) {
         throw CommandError(
             exit_status::kFailed,
-            "no exercise passes yet, so there is no stack of your own; start with ./shardlings"
+            "no exercise that this stands on passes yet, so there is no stack of your own; start "
+            "with ./shardlings"
         );
     }
     const std::string list = fmt::format("{}", fmt::join(exercises, ";"));
