@@ -12,6 +12,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/report/report.hpp"
+#include "course/cli/report/running_line.hpp"
 
 namespace dist::cli {
 namespace {
@@ -49,7 +50,10 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
-    Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
+    Result result = [&] {
+        const RunningLine line(context);
+        return run_it(context, program_of(exercise), arguments.options, arguments.as);
+    }();
     const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
     if (arguments.as.empty() && whole) {
         remember(context, exercise.name, result.status);
@@ -65,12 +69,10 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 
 }  // namespace
 
-int run_and_report(Context& context, const Exercise& exercise) {
+std::string run_whole(Context& context, const Exercise& exercise) {
     const Result result = run_anywhere(context, program_of(exercise));
     remember(context, exercise.name, result.status);
-    fmt::print("{}", report(result, &exercise, use_colours()));
-    std::fflush(stdout);
-    return exit_status_of(result.status);
+    return report(result, &exercise, use_colours());
 }
 
 void add_run(CLI::App& app, Context& context) {

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 
@@ -60,6 +62,16 @@ bool all_have_ended(
     }
     since = since.value_or(Clock::now());
     return Clock::now() - *since > kPatience;
+}
+
+/// Rank 0 is in every test; between two of them nothing new is told.
+void tell(const Context& context, const harness::Board& board) {
+    const char* const test = board.slot[0].test;
+    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
+    const bool started = board.slot[0].pid != 0;
+    if (context.running && !(started && name.empty())) {
+        context.running(started ? name : "starting the processes");
+    }
 }
 
 Environment job_environment(
@@ -136,6 +148,7 @@ Verdict run_job(
         fs::create_directory(run_options.folder);
         run_options.environment = job_environment(program, ranks, folder.path(), options, after);
         run_options.time_limit_s = options.wall_limit_s;
+        run_options.watch = [&](const std::string&, double) { tell(context, *board); };
         run_options.over = [&board, ranks, since = std::optional<Clock::time_point>()]() mutable {
             return all_have_ended(*board, ranks, since);
         };
