@@ -48,7 +48,8 @@ std::string fitted(const std::string& report, const Screen& screen, const std::s
     }
     std::size_t rows = rows_of(lines, screen.columns);
     std::size_t left_out = 0;
-    while (rows + 1 > screen.rows && lines.size() > 2 * kEnd) {
+    const bool too_long = rows > screen.rows;
+    while (too_long && rows + 1 > screen.rows && lines.size() > 2 * kEnd) {  // 1: says so
         const auto last = lines.end() - kEnd - 1;  // the end of the middle
         rows -= rows_of(*last, screen.columns);
         lines.erase(last);
@@ -56,8 +57,10 @@ std::string fitted(const std::string& report, const Screen& screen, const std::s
     }
     if (left_out > 0) {
         lines.insert(
-            lines.end() - kEnd,
-            fmt::format("        ... {} more lines: ./shardlings run {}", left_out, name)
+            lines.end() - kEnd, fmt::format(
+                                    "        ... {} more line{}: ./shardlings run {}", left_out,
+                                    left_out == 1 ? "" : "s", name
+                                )
         );
     }
     std::string text;
