@@ -29,21 +29,10 @@ void expect_writable(const fs::path& folder) {
 }
 
 void save_checkpoint(
-    const fs::path& folder,
-    const std::string& run,
-    std::size_t step,
-    const nn::Model& model,
-    const torch::optim::Optimizer& optimizer
+    const fs::path& folder, const std::string& run, std::size_t step, OutputArchive& archive
 ) {
-    OutputArchive archive;
     archive.write("run", c10::IValue(run));
     archive.write("step", c10::IValue(static_cast<std::int64_t>(step)));
-    OutputArchive weights(archive.compilation_unit());
-    model.save(weights);
-    archive.write("model", weights);
-    OutputArchive moments(archive.compilation_unit());
-    optimizer.save(moments);
-    archive.write("optimizer", moments);
 
     std::string bytes;
     archive.save_to([&bytes](const void* data, std::size_t size) {
@@ -55,10 +44,7 @@ void save_checkpoint(
 }
 
 std::size_t load_checkpoint(
-    const fs::path& folder,
-    const std::string& run,
-    nn::Model& model,
-    torch::optim::Optimizer& optimizer
+    const fs::path& folder, const std::string& run, const std::function<void(InputArchive&)>& load
 ) {
     const fs::path file = checkpoint_file(folder);
     if (!fs::exists(file)) {
@@ -74,11 +60,7 @@ std::size_t load_checkpoint(
         archive.load_from(file.string());
         archive.read("run", saved_run);
         if (saved_run.toStringRef() == run) {
-            InputArchive part;
-            archive.read("model", part);
-            model.load(part);
-            archive.read("optimizer", part);
-            optimizer.load(part);
+            load(archive);
             archive.read("step", step);
         }
     } catch (const std::exception&) {  // LibTorch's own text is a page of stack

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "course/cli/process/mpirun.hpp"
+#include "course/cli/process/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
 
 namespace {
@@ -52,11 +54,15 @@ struct Outcome {
 };
 
 Outcome bench(const Folder& folder, const std::string& arguments) {
+    using namespace dist::cli;
     const fs::path out = folder.path / "out";
     const fs::path err = folder.path / "err";
+    constexpr int kRanks = 2;
+    std::vector<std::string> words = mpirun(kRanks, Purpose::work);
+    words.emplace_back(BENCH);
+    const std::string command = shell_line(words, mpi_environment(kRanks, Purpose::work));
     const int ended = std::system(
-        fmt::format("{} {} > {} 2> {}", BENCH_COMMAND, arguments, out.string(), err.string())
-            .c_str()
+        fmt::format("{} {} > {} 2> {}", command, arguments, out.string(), err.string()).c_str()
     );
     Outcome outcome{WEXITSTATUS(ended), text_of(out), text_of(err)};
     fs::remove(out);

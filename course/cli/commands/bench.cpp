@@ -50,7 +50,7 @@ std::optional<std::vector<std::string>> mine_to_measure(
     if (!named.value_or(read_progress(context.root).done.contains(kMeasured))) {
         return std::nullopt;
     }
-    const std::vector<std::string> finished = finished_exercises(context, false);
+    const std::vector<std::string> finished = finished_exercises(context, {kMeasured});
     const bool passes = std::ranges::find(finished, kMeasured) != finished.end();
     return named || passes ? std::optional(finished) : std::nullopt;
 }

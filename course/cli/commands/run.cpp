@@ -12,6 +12,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/report/report.hpp"
+#include "course/cli/report/running_line.hpp"
 
 namespace dist::cli {
 namespace {
@@ -74,8 +75,11 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
     const std::string content = content_of(context.root, exercise);
-    Result result = own ? run_own(context, exercise, arguments.options)
-                        : run_it(context, program_of(exercise), arguments.options, arguments.as);
+    Result result = [&] {
+        const RunningLine line(context);
+        return own ? run_own(context, exercise, arguments.options)
+                   : run_it(context, program_of(exercise), arguments.options, arguments.as);
+    }();
     if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
         remember(context, exercise.name, result.status, content);
     }
@@ -91,14 +95,12 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 
 }  // namespace
 
-int run_and_report(Context& context, const Exercise& exercise) {
+std::string run_whole(Context& context, const Exercise& exercise) {
     const std::string content = content_of(context.root, exercise);
     const Result result = run_own(context, exercise);
     remember(context, exercise.name, result.status, content);
     const std::string next = next_exercise(context, read_manifest(context.root), exercise);
-    fmt::print("{}", report(result, &exercise, use_colours(), {.next = next}));
-    std::fflush(stdout);
-    return exit_status_of(result.status);
+    return report(result, &exercise, use_colours(), {.next = next});
 }
 
 void add_run(Command& app, Context& context) {

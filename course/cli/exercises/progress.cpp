@@ -107,10 +107,23 @@ void write_progress(const fs::path& root, const Progress& progress) {
     }
 }
 
-const Exercise* current_exercise(const Manifest& manifest, const Progress& progress) {
+bool gpu_here() {
+    std::error_code ignored;
+    return fs::exists("/dev/nvidiactl", ignored) ||
+           fs::exists("/dev/dxg", ignored);  // Windows: dxg
+}
+
+std::string_view passed_over(const Exercise& exercise, const Progress& progress, bool gpu) {
+    return exercise.for_gpu() && !gpu                 ? "needs a GPU"
+           : progress.skipped.contains(exercise.name) ? "was skipped when last run"
+                                                      : "";
+}
+
+const Exercise* current_exercise(const Manifest& manifest, const Progress& progress, bool gpu) {
     const Exercise* first_open = nullptr;
     for (const Exercise& exercise : manifest.exercises) {
-        if (progress.done.contains(exercise.name) || progress.skipped.contains(exercise.name)) {
+        if (progress.done.contains(exercise.name) ||
+            !passed_over(exercise, progress, gpu).empty()) {
             continue;
         }
         if (exercise.name == progress.current) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/result/result.hpp"
@@ -46,8 +47,17 @@ Progress read_progress(const std::filesystem::path& root);
 /// A folder that cannot be written costs the memory, not the run.
 void write_progress(const std::filesystem::path& root, const Progress& progress);
 
+/// Whether this machine shows a GPU, by its driver's files.
+bool gpu_here();
+
+/// Why an exercise is passed over, as a list says it: it was skipped when last tried, or needs a GPU
+/// where there is none. Empty: it is not.
+std::string_view passed_over(const Exercise& exercise, const Progress& progress, bool gpu);
+
 /// The exercise that a command without a name means: the current one unless it is done, otherwise
 /// the first that is not done; null when all are. What cannot run on this machine is passed over.
-const Exercise* current_exercise(const Manifest& manifest, const Progress& progress);
+const Exercise* current_exercise(
+    const Manifest& manifest, const Progress& progress, bool gpu = gpu_here()
+);
 
 }  // namespace dist::cli

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "course/cli/judge/deaths.hpp"
@@ -56,6 +58,16 @@ class Stuck {
     Clock::time_point begin_ = Clock::now();
     std::optional<Clock::time_point> over_since_;
 };
+
+/// Rank 0 is in every test; between two of them nothing new is told.
+void tell(const Context& context, const harness::Board& board) {
+    const char* const test = board.slot[0].test;
+    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
+    const bool started = board.slot[0].pid != 0;
+    if (context.running && !(started && name.empty())) {
+        context.running(started ? name : "starting the processes");
+    }
+}
 
 Environment job_environment(
     const Program& program,
@@ -156,6 +168,7 @@ Verdict run_job(
         run_options.environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
     }
     run_options.time_limit_s = options.wall_limit_s;
+    run_options.watch = [&](const std::string&, double) { tell(context, *board); };
     run_options.over = Stuck(*board, ranks);
     const Ended ended = run(context, command, run_options);
     Job job;

@@ -1,5 +1,6 @@
 #include "course/cli/launch/mine.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -28,28 +29,56 @@ State ask(Context& context, const Exercise& exercise, const std::string& content
 
 }  // namespace
 
-std::vector<std::string> finished_exercises(Context& context, bool torch) {
+std::vector<std::string> finished_exercises(
+    Context& context, const std::vector<std::string>& used
+) {
     const Manifest manifest = read_manifest(context.root);
+    const std::vector<const Exercise*> stack = manifest.stack_of(used);
     const Progress progress = read_progress(context.root);
     std::vector<std::string> finished;
-    for (const Exercise& exercise : manifest.exercises) {
-        const std::string content = content_of(context.root, exercise);
-        std::optional<State> state = verdict_on(progress, exercise.name, content);
-        if (!state && (exercise.needs == "mpi" || (torch && exercise.needs == "torch"))) {
-            state = ask(context, exercise, content);
+    for (const Exercise* exercise : stack) {
+        const std::string content = content_of(context.root, *exercise);
+        std::optional<State> state = verdict_on(progress, exercise->name, content);
+        if (!state) {
+            state = ask(context, *exercise, content);
         }
         if (state == State::pass) {
-            finished.push_back(exercise.name);
+            finished.push_back(exercise->name);
         }
     }
     return finished;
+}
+
+std::string describe_stack(
+    const Context& context,
+    const std::vector<std::string>& used,
+    const std::vector<std::string>& mine
+) {
+    const Manifest manifest = read_manifest(context.root);
+    std::vector<std::string> yours;
+    std::vector<std::string> reference;
+    for (const Exercise* exercise : manifest.stack_of(used)) {
+        auto& part = std::ranges::find(mine, exercise->name) == mine.end() ? reference : yours;
+        part.insert(part.begin(), exercise->name);
+    }
+    std::string text = "stack:";
+    if (!yours.empty()) {
+        text += fmt::format(" yours: {}", fmt::join(yours, ", "));
+    }
+    if (!reference.empty()) {
+        text += fmt::format(
+            "{} the reference's: {}", yours.empty() ? "" : ";", fmt::join(reference, ", ")
+        );
+    }
+    return text;
 }
 
 void configure_mine(Context& context, const std::vector<std::string>& exercises) {
     if (exercises.empty()) {
         throw CommandError(
             exit_status::kFailed,
-            "no exercise passes yet, so there is no stack of your own; start with ./shardlings"
+            "no exercise that this stands on passes yet, so there is no stack of your own; start "
+            "with ./shardlings"
         );
     }
     const std::string list = fmt::format("{}", fmt::join(exercises, ";"));
