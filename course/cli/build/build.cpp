@@ -66,6 +66,19 @@ double link_seconds(const std::string& output) {
     return 0;
 }
 
+/// A full disk is no error in anybody's file.
+void refuse_full_disk(const Context& context, const std::string& log) {
+    if (log.find("No space left on device") != std::string::npos) {
+        throw CommandError(
+            exit_status::kOurs, fmt::format(
+                                    "no space left on the disk of {}, or in TMPDIR, where "
+                                    "compilers write: make room there",
+                                    context.build_folder().string()
+                                )
+        );
+    }
+}
+
 /// One call of the build tool, for targets or files of the build folder.
 Ended build(Context& context, const std::vector<std::string>& targets) {
     if (!fs::exists(context.build_folder() / "build.ninja")) {
@@ -85,6 +98,9 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     context.spend("link", link_s);
     if (context.verbose && !ended.ok()) {
         fmt::print(stderr, "{}", ended.output);
+    }
+    if (!ended.ok()) {
+        refuse_full_disk(context, ended.output);
     }
     return ended;
 }
@@ -106,6 +122,7 @@ std::string word_after(const std::string& line, const std::string& flag) {
 Built failed(
     const Context& context, const Program& program, const fs::path& file, const std::string& log
 ) {
+    refuse_full_disk(context, log);
     const std::string header = read_text((context.root / program.source).replace_extension(".hpp"));
     Built built;
     built.error = first_error(log, context.root, readable_path(file, context.root), header);
