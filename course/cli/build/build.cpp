@@ -69,12 +69,10 @@ double link_seconds(const std::string& output) {
 /// A full disk is no error in anybody's file.
 void refuse_full_disk(const Context& context, const std::string& log) {
     if (log.find("No space left on device") != std::string::npos) {
+        const std::string folder = context.build_folder().string();
         throw CommandError(
-            exit_status::kOurs, fmt::format(
-                                    "no space left on the disk of {}, or in TMPDIR, where "
-                                    "compilers write: make room there",
-                                    context.build_folder().string()
-                                )
+            exit_status::kOurs, "no space left on the disk of " + folder +
+                                    ", or in TMPDIR, where compilers write: make room there"
         );
     }
 }
@@ -96,10 +94,8 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     const double link_s = link_seconds(ended.output);
     context.spend("build", ended.seconds - link_s);
     context.spend("link", link_s);
-    if (context.verbose && !ended.ok()) {
-        fmt::print(stderr, "{}", ended.output);
-    }
     if (!ended.ok()) {
+        fmt::print(stderr, "{}", context.verbose ? ended.output : "");
         refuse_full_disk(context, ended.output);
     }
     return ended;
