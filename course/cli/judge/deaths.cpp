@@ -160,7 +160,7 @@ RankResult rank_from_board(int rank, const Job& job) {
         result.phase = waiting ? Phase::waiting : Phase::stopped;
         result.state = waiting ? RankState::blocked : RankState::ok;
         result.call = waiting ? line.call : "";
-        result.kind = waiting ? line.kind.load() : harness::Call::none;
+        result.kind = waiting ? line.kind.load() : harness::CallKind::none;
         result.direction = waiting ? line.direction.load() : harness::Direction::none;
         result.collectives = harness::collective_calls(slot);
         result.peer = line.peer;
