@@ -204,6 +204,19 @@ TEST_CASE("one crash costs one test: those before are kept, those after are run 
     CHECK(verdict.rest_after == "b");
 }
 
+TEST_CASE("tests that were left out after a failure are named, not judged") {
+    HandMade run(2);
+    run.plan({"first", "second", "third"});
+    run.pass_everywhere("first");
+    run.record(0, "second", "fail");
+    run.record(1, "second", "pass");
+    run.finish();
+    const Verdict verdict = judge(run.job());
+    CHECK(verdict.tests.size() == 2);
+    CHECK(verdict.rest_after == "second");
+    CHECK(overall(verdict.tests) == State::fail);
+}
+
 TEST_CASE("every way to end is a state of its own") {
     using harness::End;
     const std::vector<std::pair<End, State>> ends = {
