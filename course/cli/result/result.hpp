@@ -57,8 +57,8 @@ struct RankResult {
     int peer = -1;
     int tag = -1;
     double blocked_s = 0;
-    harness::Phase phase = harness::Phase::absent;  // where it stood when the test was stopped
-    harness::CallKind kind = harness::CallKind::none;       // of `call`
+    harness::Phase phase = harness::Phase::absent;     // where it stood when the test was stopped
+    harness::CallKind kind = harness::CallKind::none;  // of `call`
     harness::Direction direction = harness::Direction::none;
     long collectives = 0;               // that it had called
     std::string where;                  // "ring_shift.cpp:14"
