@@ -6,6 +6,8 @@
 #include <mutex>
 #include <new>
 
+#include "tests/harness/job/memory.hpp"
+
 namespace dist::harness {
 namespace {
 
@@ -62,11 +64,13 @@ std::optional<std::size_t> room_at(const void* place) {
 namespace {
 
 void note(void* block, std::size_t length) {
+    const Uncounted list;
     const std::scoped_lock guard(blocks().lock);
     blocks().length[address(block)] = length;
 }
 
 void forget(void* block) {
+    const Uncounted list;
     const std::scoped_lock guard(blocks().lock);
     blocks().length.erase(address(block));
 }
