@@ -27,7 +27,7 @@ RankResult standing(int rank, Phase phase) {
     return result;
 }
 
-RankResult waiting(int rank, int peer, const std::string& call, Call kind, Direction direction) {
+RankResult waiting(int rank, int peer, const std::string& call, CallKind kind, Direction direction) {
     RankResult result = standing(rank, Phase::waiting);
     result.state = RankState::blocked;
     result.call = call;
