@@ -31,7 +31,8 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds = kW
 /// the tag [many].
 void on_many_ranks(const Attempt& attempt);
 
-/// Two calls, the second begun at once, with another root and operation; one of the ranks comes late.
+/// Two calls, the second begun at once, with another operation, to the same root and to another one; one
+/// of the ranks comes late.
 void two_in_a_row(const Attempt& attempt);
 
 /// Calls in groups of the ranks, numbered anew, two of them at work at the same time.
@@ -43,7 +44,8 @@ void same_bits(
     const Attempt& attempt, const std::string& why, const std::vector<int>& worlds = kWorlds
 );
 
-/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent.
+/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent;
+/// nor where there is nothing to send.
 void refuses_roots(const Attempt& attempt);
 
 /// As refuses_roots, for segments below 1.
