@@ -30,10 +30,11 @@ void add_commands(CLI::App& app, Context& context) {
     )
         ->group("For authors")
         ->check(CLI::IsMember({"release", "debug", "cuda"}));
+    Command program(&app);
     for (const auto add :
          {add_watch, add_run, add_list, add_hint, add_solution, add_diff, add_reset, add_verify,
           add_doctor, add_bench, add_train, add_demo, add_test, add_check}) {
-        add(app, context);
+        add(program, context);
     }
 }
 
@@ -74,6 +75,19 @@ void flush_output() {
     }
 }
 
+/// Parses the command line, which runs the command. Returns the exit status.
+int obey(CLI::App& app, const Context& context, int argc, char** argv) {
+    try {
+        app.parse(argc, argv);
+        return context.status;
+    } catch (const CLI::ParseError& error) {  // --help and --version, too
+        if (argc > 1 && refuse_unknown(app, argv[1])) {
+            return exit_status::kUsage;
+        }
+        return app.exit(error) == 0 ? exit_status::kDone : exit_status::kUsage;
+    }
+}
+
 /// The last words may have nobody left to read them: a closed terminal is no reason to abort.
 void complain(const std::string& text) {
     std::fputs(("shardlings: " + text + "\n").c_str(), stderr);
@@ -93,18 +107,15 @@ int main(int argc, char** argv) {
     );
     try {
         add_commands(app, context);
-        app.parse(argc, argv);
+        context.status = obey(app, context, argc, argv);
         flush_output();
-    } catch (const CLI::ParseError& error) {
-        if (argc > 1 && refuse_unknown(app, argv[1])) {
-            return exit_status::kUsage;
-        }
-        return app.exit(error) == 0 ? exit_status::kDone : exit_status::kUsage;
     } catch (const CommandError& error) {
         complain(error.what());
         return error.status();
     } catch (const std::system_error& error) {  // a full disk, a pipe that nobody reads, ...
-        complain(error.what());
+        complain(
+            std::ferror(stdout) != 0 ? "standard output: " + error.code().message() : error.what()
+        );
         return exit_status::kFailed;
     } catch (const std::exception& error) {
         complain(std::string(error.what()) + " (a fault of the course, not yours)");

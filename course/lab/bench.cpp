@@ -1,12 +1,17 @@
 // bench: measures every implementation of a collective side by side. Run by mpirun on many ranks.
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <fmt/format.h>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
 
 #include <mpi.h>
 
+#include "course/files/atomic_file.hpp"
 #include "course/lab/bound.hpp"
-#include "course/lab/exchange.hpp"
+#include "course/lab/choice.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
 #include "course/lab/mine.hpp"
@@ -14,13 +19,16 @@
 #include "course/lab/output.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
+#include "course/lab/units.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
 
 namespace dist::lab {
 namespace {
 
+constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+constexpr std::string_view kAuto = "auto";
 
 /// Standard error belongs to rank 0.
 void say(const Communicator& comm, const std::string& line) {
@@ -35,12 +43,14 @@ void check_outputs(const Options& options, const Communicator& comm) {
     if (comm.rank() == 0) {
         try {
             if (!options.csv.empty() && options.csv != "-") {
-                check_writable(options.csv);
+                files::check_writable(options.csv);
             }
             if (!options.svg.empty()) {
-                check_writable(options.svg);
+                files::check_writable(options.svg);
                 check_gnuplot();
             }
+        } catch (const std::system_error& error) {
+            refusal = error.what();
         } catch (const UsageError& error) {
             refusal = error.what();
         }
@@ -80,25 +90,18 @@ class Progress {
     int last_ = -1;
 };
 
-Report measure(const Options& options, const Communicator& comm) {
-    Report report{
-        .collective = find_collective(options.collective),
-        .algorithms = {},
-        .machine = {},
-        .notes = {},
-        .bound = {},
-        .points = {}};
+/// What is to be measured here: without what cannot be, which is noted.
+///
+/// Errors  UsageError if nothing is left.
+void choose_algorithms(Report& report, const Options& options, const Communicator& comm) {
     report.algorithms = find_algorithms(report.collective, options.algorithms);
-    report.machine = describe_machine(comm);
-    report.seed = options.seed;
-    check_memory(options.sizes_bytes, report.machine.ranks_per_node);
-    check_outputs(options, comm);
     if (const std::string note = load_mine(report.algorithms, options.mine, comm); !note.empty()) {
         report.notes.push_back(note);
     }
     if (report.machine.ranks_per_node < comm.size()) {
-        const auto left_out =
-            std::erase_if(report.algorithms, [](const Algorithm& a) { return a.in_shared_memory; });
+        const auto left_out = std::erase_if(report.algorithms, [](const Algorithm& a) {
+            return a.means == Means::shared_memory;
+        });
         if (left_out > 0) {
             report.notes.emplace_back("shared is left out: the ranks are on several machines");
         }
@@ -106,42 +109,91 @@ Report measure(const Options& options, const Communicator& comm) {
     if (report.algorithms.empty()) {
         throw UsageError("nothing to measure: " + report.notes.front());
     }
+}
+
+Report measure(const Options& options, const Communicator& comm) {
+    Report report{
+        .collective = find_collective(options.collective),
+        .algorithms = {},
+        .machine = {},
+        .notes = {},
+        .bound = {},
+        .choices = {},
+        .points = {}};
+    report.machine = describe_machine(comm);
+    report.seed = options.seed;
+    check_memory(options.sizes_bytes, report.machine.ranks_per_node);
+    check_outputs(options, comm);
+    choose_algorithms(report, options, comm);
     Progress progress(options.progress, comm);
-    progress.show("probing neighbours", 0.0);
+    progress.show("probing messages and memory", 0.0);
     report.bound =
         probe_lower_bound(report.collective, options.sizes_bytes, options.budget_s / 4, comm);
     Workspace workspace(
         report.collective, options.sizes_bytes.back() / sizeof(float), comm, options.seed
     );
+    const bool with_auto =
+        std::ranges::find(report.algorithms, kAuto, &Algorithm::name) != report.algorithms.end();
     const Effort effort{options.budget_s, options.iterations, report.machine.oversubscribed()};
     for (const std::size_t size_bytes : options.sizes_bytes) {
         const auto show = [&](double fraction) {
             progress.show(
-                fmt::format("{} of {} bytes", report.collective.name, size_bytes), fraction
+                fmt::format("{} of {}", report.collective.name, in_words(size_bytes)), fraction
             );
         };
-        const LinkCost link = probe_link(size_bytes, options.budget_s / 4, comm);
-        for (const Point& point :
-             measure_size(report.algorithms, size_bytes, effort, workspace, link, comm, show)) {
+        show(0.0);
+        Run chosen = nullptr;
+        std::string chose;
+        if (with_auto) {
+            report.choices.push_back(choose_by_trial(size_bytes, effort, workspace, comm));
+            chosen = report.choices.back().best.run;
+            chose = report.choices.back().best.name;
+        }
+        for (Point point :
+             measure_size(report.algorithms, size_bytes, effort, workspace, chosen, comm, show)) {
+            point.chose = point.algorithm == kAuto ? chose : "";
             report.points.push_back(point);
         }
     }
     return report;
 }
 
-/// On rank 0: prints and writes what was asked for.
+/// mpirun takes what it cannot write for written: who wants to know gives a file to write to.
+void print(const Options& options, const std::string& text) {
+    if (!options.to.empty()) {
+        files::write_atomically(options.to, text);
+    } else if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+        throw std::system_error(errno, std::generic_category(), "standard output");
+    }
+}
+
+/// Prints and writes what was asked for.
 void publish(const Options& options, const Report& report) {
     const std::string text = options.json         ? to_json(report)
                              : options.csv == "-" ? to_csv(report)
                                                   : to_table(report);
-    fmt::print("{}", text);
-    std::fflush(stdout);
+    print(options, text);
     if (!options.csv.empty() && options.csv != "-") {
-        write_file(options.csv, to_csv(report));
+        files::write_atomically(options.csv, to_csv(report));
     }
     if (!options.svg.empty()) {
         write_svg(options.svg, report);
     }
+}
+
+/// Whether rank 0 could publish; if not, it has said why.
+bool published(const Options& options, const Report& report, const Communicator& comm) {
+    int done = 1;
+    if (comm.rank() == 0) {
+        try {
+            publish(options, report);
+        } catch (const std::runtime_error& error) {
+            say(comm, error.what());
+            done = 0;
+        }
+    }
+    MPI_CHECK(MPI_Bcast(&done, 1, MPI_INT, 0, comm.handle()));
+    return done == 1;
 }
 
 int run(int argc, char** argv, const Communicator& comm) {
@@ -150,13 +202,13 @@ int run(int argc, char** argv, const Communicator& comm) {
         const Options options = parse_options(argc, argv, help);
         if (!help.empty()) {
             if (comm.rank() == 0) {
-                fmt::print("{}", help);
+                print(options, help);
             }
             return 0;
         }
         const Report report = measure(options, comm);
-        if (comm.rank() == 0) {
-            publish(options, report);
+        if (!published(options, report, comm)) {
+            return kFailed;
         }
         long wrong = 0;
         for (const Point& point : report.points) {
@@ -165,7 +217,7 @@ int run(int argc, char** argv, const Communicator& comm) {
         if (wrong > 0) {
             say(comm, fmt::format("{} elements are wrong; see the column #wrong", wrong));
         }
-        return wrong > 0 ? 1 : 0;
+        return wrong > 0 ? kFailed : 0;
     } catch (const UsageError& error) {
         say(comm, error.what());
     } catch (const std::invalid_argument& error) {

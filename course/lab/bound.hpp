@@ -1,4 +1,5 @@
-// The time that no algorithm made of messages can beat on this machine, probed in the same run.
+// The time that no algorithm can beat on this machine: what has to happen, at the best rates seen in
+// the same run.
 #pragma once
 
 #include <map>
@@ -9,21 +10,25 @@
 
 namespace dist::lab {
 
-/// What an exchange between neighbours costs: every rank sends right and receives left, at once.
+/// What must happen whatever the algorithm: with more than one rank some rank has to go through S
+/// bytes at least, since p inputs are read and p results written by p ranks. Through bus_factor * S
+/// if it is made of messages, as each message's bytes are copied once; and then an input reaches
+/// every rank only over ceil(log2 p) messages that follow one another. (How MPI's own algorithm
+/// does it is not known: it may use shared memory.)
 struct LowerBound {
     int p = 1;
     double bus_factor = 0.0;
-    double alpha_s = 0.0;                                  // an exchange of 4 bytes
-    std::map<std::size_t, double> bytes_per_s_of_message;  // by message size: sent by each rank
+    double hop_s = 0.0;                              // a message of 4 bytes
+    std::map<std::size_t, double> pass_bytes_per_s;  // by length: read and written again
 
-    /// The larger of two bounds: ceil(log2 p) exchanges must follow one another before every input
-    /// can have reached every rank; and some rank must send bus_factor * S bytes, at best at the
-    /// highest rate seen for messages of S/p bytes or more. 0 when p = 1.
-    [[nodiscard]] double seconds(std::size_t size_bytes) const;
+    /// For a tensor of `size_bytes`. The rate is the highest for lengths of S/p or more: some rank
+    /// cannot keep all that it goes through closer to its core than a p-th of a tensor. 0 when p = 1.
+    [[nodiscard]] double seconds(std::size_t size_bytes, Means means) const;
 };
 
-/// Measures exchanges of S/p bytes for every size S, and of 4 bytes and 1 MiB: the fastest of
-/// those made in `budget_s` each. The message is rewritten before each, as an algorithm's input is.
+/// Measures half of a round trip between ranks 0 and 1, and then on rank 0, while the others wait,
+/// how long it takes to read and write memory of S/p bytes in place, for every size S, and of 16 KiB;
+/// these in `budget_s` each. The fastest counts.
 ///
 /// Every rank makes this call; all get the same answer.
 LowerBound probe_lower_bound(

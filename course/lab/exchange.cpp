@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t kFewest = 10;  // calls of each size
 
-/// Exchanges of n floats, and with `add` what came is added to what was sent.
+/// Seconds of exchanges of n floats, the slowest rank's counting; with `add` what came is added to
+/// what was sent. The same on every rank.
 std::vector<double> exchanges_s(
     std::size_t n, bool add, double budget_s, const Communicator& comm
 ) {
@@ -50,10 +51,6 @@ std::vector<double> exchanges_s(
 
 }  // namespace
 
-std::vector<double> exchanges_s(std::size_t n, double budget_s, const Communicator& comm) {
-    return exchanges_s(n, false, budget_s, comm);
-}
-
 LinkCost probe_link(std::size_t size_bytes, double budget_s, const Communicator& comm) {
     const auto p = static_cast<std::size_t>(comm.size());
     if (p == 1) {
@@ -67,7 +64,7 @@ LinkCost probe_link(std::size_t size_bytes, double budget_s, const Communicator&
     }
     std::vector<Measurement> exchanges;
     for (const std::size_t length : lengths) {
-        const double seconds = median(exchanges_s(length, budget_s, comm));
+        const double seconds = median(exchanges_s(length, false, budget_s, comm));
         exchanges.push_back({length * sizeof(float), seconds});
     }
     LinkCost link =

@@ -43,7 +43,8 @@ Json row_json(const Row& row, std::string_view redop) {
         {"vs_naive", or_null(row.vs_naive)},
         {"vs_mpi", or_null(row.vs_mpi)},
         {"bound_us", row.bound_s * kMicro},
-        {"efficiency", or_null(row.efficiency)}};
+        {"efficiency", or_null(row.efficiency)},
+        {"chose", point.chose.empty() ? Json(nullptr) : Json(point.chose)}};
 }
 
 }  // namespace
@@ -56,16 +57,32 @@ std::string to_json(const Report& report) {
         {"machine", machine_json(report.machine)},
         {"notes", report.notes},
         {"points", Json::array()},
+        {"choices", Json::array()},
         {"fits", Json::array()}};
     for (const Row& row : rows(report)) {
         document["points"].push_back(row_json(row, report.collective.redop));
     }
-    for (const auto& [algorithm, line] : fits(report)) {
+    for (const Choice& choice : report.choices) {
+        document["choices"].push_back(
+            {{"size_bytes", choice.size_bytes},
+             {"chose", choice.best.name},
+             {"by_model", choice.by_model.name},
+             {"model_over_best", choice.model_over_best}}
+        );
+    }
+    for (const auto& [algorithm, fit] : fits(report)) {
         document["fits"].push_back(
-            {{"algorithm", algorithm},
-             {"alpha_us", line ? Json(line->alpha_s * kMicro) : Json(nullptr)},
-             {"beta_gbs", line ? Json(line->beta_bytes_per_s / 1e9) : Json(nullptr)},
-             {"r2", line ? Json(line->r2) : Json(nullptr)}}
+            fit.line ? Json{{"algorithm", algorithm},
+                            {"alpha_us", fit.line->cost.alpha_s * kMicro},
+                            {"beta_gbs", 1e-9 / fit.line->cost.beta_s_per_byte},
+                            {"beta_ns_per_byte", fit.line->cost.beta_s_per_byte * 1e9},
+                            {"r2", fit.line->r2}}
+                     : Json{{"algorithm", algorithm},
+                            {"alpha_us", nullptr},
+                            {"beta_gbs", nullptr},
+                            {"beta_ns_per_byte", nullptr},
+                            {"r2", nullptr},
+                            {"why_none", fit.why_none}}
         );
     }
     return document.dump(2) + "\n";

@@ -44,6 +44,7 @@ struct Series {
         const std::vector<double>& times = only_clean ? clean_s : all_s;
         return {
             .algorithm = std::string(algorithm.name),
+            .chose = {},
             .size_bytes = size_bytes,
             .min_s = quantile(times, 0.0),
             .median_s = median(times),
@@ -62,15 +63,15 @@ std::vector<Sample> play_round(
     std::span<float> data,
     SharedBuffer* shared,
     const Workspace& workspace,
-    const LinkCost& link,
+    Run chosen,
     const Communicator& comm
 ) {
     std::vector<double> seconds(series.size());
     std::vector<int> disturbed(series.size());
     for (const std::size_t a : order) {
         Series& one = series[a];
-        Call call{data, ReduceOp::sum, 0, comm, nullptr, link};
-        if (one.algorithm.in_shared_memory) {
+        Call call{data, ReduceOp::sum, 0, comm, nullptr, chosen};
+        if (one.algorithm.means == Means::shared_memory) {
             call.data = shared->of(comm.rank());
             call.shared = shared;
         }
@@ -149,7 +150,7 @@ std::vector<Point> measure_size(
     std::size_t size_bytes,
     const Effort& effort,
     Workspace& workspace,
-    const LinkCost& link,
+    Run chosen,
     const Communicator& comm,
     const std::function<void(double)>& progress
 ) {
@@ -160,7 +161,8 @@ std::vector<Point> measure_size(
     }
     const std::span<float> data = workspace.data(size_bytes / sizeof(float));
     std::optional<SharedBuffer> window;
-    if (std::ranges::any_of(algorithms, &Algorithm::in_shared_memory)) {
+    if (std::ranges::find(algorithms, Means::shared_memory, &Algorithm::means) !=
+        algorithms.end()) {
         window.emplace(data.size(), comm);
     }
     SharedBuffer* const shared = window ? &*window : nullptr;
@@ -170,14 +172,14 @@ std::vector<Point> measure_size(
     std::iota(order.begin(), order.end(), 0);
     std::mt19937 shuffling;
     for (int i = 0; i < kWarmUps; ++i) {
-        play_round(series, order, data, shared, workspace, link, comm);
+        play_round(series, order, data, shared, workspace, chosen, comm);
     }
     const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
     const Stopwatch watch;
     for (double done = 0.0; done < 1.0;) {
         std::ranges::shuffle(order, shuffling);
         const std::vector<Sample> round =
-            play_round(series, order, data, shared, workspace, link, comm);
+            play_round(series, order, data, shared, workspace, chosen, comm);
         for (std::size_t a = 0; a < series.size(); ++a) {
             series[a].add(round[a], effort.keep_disturbed);
         }

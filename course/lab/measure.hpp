@@ -23,6 +23,7 @@ struct Effort {
 /// What was measured of one algorithm at one size.
 struct Point {
     std::string algorithm;
+    std::string chose;  // by `auto`: the algorithm that it ran
     std::size_t size_bytes = 0;
     double min_s = 0.0;
     double median_s = 0.0;
@@ -74,7 +75,7 @@ double slowest(double seconds, const Communicator& comm);
 /// was disturbed is dropped; where an algorithm has fewer than 5 others, all count, of every
 /// algorithm.
 ///
-/// link      what the algorithms that choose by a model are told of this machine.
+/// chosen    what `auto` is to run; nullptr if it is not among the algorithms.
 /// progress  told the fraction done, on every rank.
 /// Every rank makes this call; all get the same points, in the order of the algorithms.
 std::vector<Point> measure_size(
@@ -82,7 +83,7 @@ std::vector<Point> measure_size(
     std::size_t size_bytes,
     const Effort& effort,
     Workspace& workspace,
-    const LinkCost& link,
+    Run chosen,
     const Communicator& comm,
     const std::function<void(double)>& progress
 );

@@ -6,6 +6,8 @@
 #include <limits>
 #include <unistd.h>
 
+#include "course/lab/registry.hpp"
+
 namespace dist::lab {
 namespace {
 
@@ -42,10 +44,10 @@ std::size_t parse_size(const std::string& text) {
 Options parse_options(int argc, char** argv, std::string& help) {
     Options options;
     std::vector<std::string> sizes{"1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M", "85M"};
-    CLI::App app(
-        "Measures every implementation of a collective side by side, in one run.", "bench"
-    );
-    app.add_option("collective", options.collective, "What to measure: all_reduce or broadcast")
+    CLI::App app{
+        "Measures every implementation of a collective side by side, in one run.", "bench"};
+    app.footer(list_of_algorithms());
+    app.add_option("collective", options.collective, "What to measure: " + collectives_in_words())
         ->required();
     app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
         ->delimiter(',')
@@ -64,7 +66,9 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
     app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
-    app.add_option("--svg", options.svg, "Draw time against size, with gnuplot");
+    app.add_option("--svg", options.svg, "Draw times, and ratios to naive, with gnuplot");
+    app.add_option("--to", options.to, "Write here what would go to standard output")
+        ->group("");  // for the command: see bench.cpp
     app.add_flag("--progress", options.progress, "Show progress on standard error");
     try {
         app.parse(argc, argv);

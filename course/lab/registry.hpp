@@ -1,5 +1,5 @@
 // What the bench can measure: one row for each collective, one for each way to do it. A new
-// algorithm is one row in registry.cpp.
+// algorithm is one row in registry.cpp; help, legend and checks take it from there.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/shared_buffer.hpp"
-#include "exercises/03_ring_and_tree/cost_model.hpp"
 
 namespace dist::lab {
+
+struct Call;
+using Run = void (*)(const Call&);
 
 /// What every algorithm is called with; each takes from it what it needs.
 struct Call {
@@ -22,9 +24,8 @@ struct Call {
     int root;
     const Communicator& comm;
     SharedBuffer* shared = nullptr;  // for algorithms in shared memory: data is this rank's part
-    LinkCost link = {};              // of this machine, for those that choose by a model
+    Run chosen = nullptr;            // what `auto` is to run: see choice.hpp
 };
-using Run = void (*)(const Call&);
 
 /// A collective: what its result is, and what it costs at the least.
 struct Collective {
@@ -39,13 +40,16 @@ struct Collective {
     void (*expect)(std::span<float> out, int p, int r, std::uint64_t seed);
 };
 
+/// What an algorithm is made of: that decides what it takes at the least.
+enum class Means { messages, shared_memory, library };
+
 /// One way to do a collective.
 struct Algorithm {
     std::string_view collective;
     std::string_view name;
     std::string_view what;  // for the table's header
     Run run;                // nullptr for `mine` until its library is loaded
-    bool in_shared_memory = false;
+    Means means = Means::messages;
 };
 
 /// The collective of that name.
@@ -59,5 +63,14 @@ const Collective& find_collective(std::string_view name);
 std::vector<Algorithm> find_algorithms(
     const Collective& collective, const std::vector<std::string>& names
 );
+
+/// What `auto` chooses from, in the order of AllReduceAlgorithm.
+std::vector<Algorithm> candidates_of_auto();
+
+/// The names of the collectives: "all_reduce or broadcast".
+std::string collectives_in_words();
+
+/// For help: one line for each algorithm of each collective.
+std::string list_of_algorithms();
 
 }  // namespace dist::lab

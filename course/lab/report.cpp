@@ -12,6 +12,9 @@ std::vector<Row> rows(const Report& report) {
             });
         return found == report.points.end() ? std::nullopt : std::optional(found->median_s);
     };
+    const auto means_of = [&](const std::string& name) {
+        return std::ranges::find(report.algorithms, name, &Algorithm::name)->means;
+    };
     std::vector<Row> rows;
     for (const Point& point : report.points) {
         Row row{.point = point, .vs_naive = {}, .vs_mpi = {}, .efficiency = {}};
@@ -23,7 +26,7 @@ std::vector<Row> rows(const Report& report) {
         if (const auto mpi_s = median_of("mpi", point.size_bytes)) {
             row.vs_mpi = *mpi_s / point.median_s;
         }
-        row.bound_s = report.bound.seconds(point.size_bytes);
+        row.bound_s = report.bound.seconds(point.size_bytes, means_of(point.algorithm));
         if (row.bound_s > 0.0) {
             row.efficiency = row.bound_s / point.median_s;
         }
@@ -32,18 +35,16 @@ std::vector<Row> rows(const Report& report) {
     return rows;
 }
 
-std::vector<std::pair<std::string, std::optional<AlphaBeta>>> fits(const Report& report) {
-    std::vector<std::pair<std::string, std::optional<AlphaBeta>>> lines;
+std::vector<std::pair<std::string, Fit>> fits(const Report& report) {
+    std::vector<std::pair<std::string, Fit>> lines;
     for (const Algorithm& algorithm : report.algorithms) {
-        std::vector<double> sizes_bytes;
-        std::vector<double> times_s;
+        std::vector<Measurement> medians;
         for (const Point& point : report.points) {
             if (point.algorithm == algorithm.name) {
-                sizes_bytes.push_back(static_cast<double>(point.size_bytes));
-                times_s.push_back(point.median_s);
+                medians.push_back({point.size_bytes, point.median_s});
             }
         }
-        lines.emplace_back(algorithm.name, fit_alpha_beta(sizes_bytes, times_s));
+        lines.emplace_back(algorithm.name, fit_line(medians));
     }
     return lines;
 }

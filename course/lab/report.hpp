@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/lab/bound.hpp"
+#include "course/lab/choice.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
 #include "course/lab/registry.hpp"
@@ -22,7 +23,8 @@ struct Report {
     std::uint64_t seed = 0;
     std::vector<std::string> notes;  // what was left out, and why
     LowerBound bound;
-    std::vector<Point> points;  // by size, then in the order of the algorithms
+    std::vector<Choice> choices;  // of `auto`, by size
+    std::vector<Point> points;    // by size, then in the order of the algorithms
 };
 
 /// A point and what follows from it.
@@ -38,8 +40,8 @@ struct Row {
 
 std::vector<Row> rows(const Report& report);
 
-/// For each algorithm, in order, the line through its medians; empty where none fits.
-std::vector<std::pair<std::string, std::optional<AlphaBeta>>> fits(const Report& report);
+/// For each algorithm, in order, the line through its medians.
+std::vector<std::pair<std::string, Fit>> fits(const Report& report);
 
 /// The table for people: lines with # say how it was made.
 std::string to_table(const Report& report);

@@ -22,43 +22,34 @@ double median(const std::vector<double>& values) {
     return quantile(values, 0.5);
 }
 
-std::optional<AlphaBeta> fit_alpha_beta(
-    std::span<const double> sizes_bytes, std::span<const double> times_s
-) {
-    expects(sizes_bytes.size() == times_s.size(), "fit_alpha_beta: one time for each size");
-    // weighted sums, the weight of a point being 1 / t^2
-    double w = 0.0;
-    double ws = 0.0;
-    double wt = 0.0;
-    double wss = 0.0;
-    double wst = 0.0;
-    double wtt = 0.0;
-    for (std::size_t i = 0; i < times_s.size(); ++i) {
-        const double s = sizes_bytes[i];
-        const double t = times_s[i];
-        const double weight = 1.0 / (t * t);
-        w += weight;
-        ws += weight * s;
-        wt += weight * t;
-        wss += weight * s * s;
-        wst += weight * s * t;
-        wtt += weight * t * t;
+Fit fit_line(const std::vector<Measurement>& points) {
+    const auto other_size = [&](const Measurement& m) { return m.bytes != points[0].bytes; };
+    if (std::ranges::none_of(points, other_size)) {
+        return {.line = {}, .why_none = "it takes two sizes"};
     }
-    const double variance_s = w * wss - ws * ws;
-    const double covariance = w * wst - ws * wt;
-    const double variance_t = w * wtt - wt * wt;
-    if (times_s.size() < 2 || variance_s <= 0.0 || covariance <= 0.0) {
-        return std::nullopt;
+    const LinkCost cost = fit(points);
+    if (cost.beta_s_per_byte < 0.0) {
+        return {.line = {}, .why_none = "the times fall while the sizes grow"};
     }
-    const double seconds_per_byte = covariance / variance_s;
-    const double alpha_s = (wt - seconds_per_byte * ws) / w;
-    if (alpha_s < 0.0) {
-        return std::nullopt;
+    if (cost.beta_s_per_byte == 0.0) {
+        return {.line = {}, .why_none = "the times are the same for all sizes"};
     }
-    return AlphaBeta{
-        .alpha_s = alpha_s,
-        .beta_bytes_per_s = 1.0 / seconds_per_byte,
-        .r2 = covariance * covariance / (variance_s * variance_t)};
+    if (cost.alpha_s < 0.0) {
+        return {.line = {}, .why_none = "the times grow faster than the sizes"};
+    }
+    // weights 1 / t^2: a time relative to itself is 1, and their mean is nearest to all of them
+    double weights = 0.0;
+    double sum = 0.0;
+    double unexplained = 0.0;
+    for (const auto& [bytes, seconds] : points) {
+        const double line_s = cost.alpha_s + cost.beta_s_per_byte * static_cast<double>(bytes);
+        const double error = line_s / seconds - 1.0;
+        unexplained += error * error;
+        weights += 1.0 / (seconds * seconds);
+        sum += 1.0 / seconds;
+    }
+    const double variance = static_cast<double>(points.size()) - sum * sum / weights;
+    return {.line = Line{.cost = cost, .r2 = 1.0 - unexplained / variance}, .why_none = {}};
 }
 
 }  // namespace dist::lab

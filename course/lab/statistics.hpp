@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
+
+#include "exercises/03_ring_and_tree/cost_model.hpp"
 
 namespace dist::lab {
 
@@ -18,22 +20,22 @@ double quantile(std::vector<double> values, double q);
 /// The middle one of `values`; of two middle ones their mean.
 double median(const std::vector<double>& values);
 
-/// A straight line through time against size: t(S) = alpha + S / beta.
-struct AlphaBeta {
-    double alpha_s = 0.0;           // what a call costs before its first byte
-    double beta_bytes_per_s = 0.0;  // what each further byte costs, as a rate
-    double r2 = 0.0;                // 1: the line explains everything, 0: nothing
+/// A straight line through time against size: t(S) = alpha + beta * S. As everywhere in this course but
+/// in ping_pong's header, beta is seconds a byte (LinkCost); tables show its reciprocal beside it.
+struct Line {
+    LinkCost cost;    // gamma is 0: no such line tells it
+    double r2 = 0.0;  // 1: the line explains everything, 0: nothing
 };
 
-/// The line of least relative squares: one percent weighs the same at 4 KiB and at 85 MB.
-/// Empty if there are less than two sizes, if time does not grow with size, or if it grows faster: a
-/// call that costs less than nothing before its first byte explains no times.
-///
-/// sizes_bytes, times_s  of equal length; times are positive.
-///
-/// Source  Hockney (1994), "The communication challenge for MPP: Intel Paragon and Meiko CS-2".
-std::optional<AlphaBeta> fit_alpha_beta(
-    std::span<const double> sizes_bytes, std::span<const double> times_s
-);
+/// A line, or why there is none.
+struct Fit {
+    std::optional<Line> line;
+    std::string why_none;
+};
+
+/// The line of least relative squares, by cost_model's `fit`: one percent weighs the same at 4 KiB
+/// and at 85 MB. None if there are less than two sizes, if time does not grow with size, or if it grows
+/// faster: a call that costs less than nothing before its first byte explains no times.
+Fit fit_line(const std::vector<Measurement>& points);
 
 }  // namespace dist::lab

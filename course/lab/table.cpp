@@ -1,17 +1,41 @@
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "course/lab/report.hpp"
+#include "course/lab/units.hpp"
 
 namespace dist::lab {
 namespace {
 
 constexpr double kMicro = 1e6;
+constexpr double kNano = 1e9;
+// the fifth column, and the last, are as wide as the longest name
 constexpr const char* kLine =
-    "{:>12} {:>11} {:>6} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7} {:>7} {:>7} {:>13} {:>8} {:>8} "
-    "{:>11} {:>5}\n";
+    "{:>12} {:>11} {:>6} {:>6} {:>{}} {:>11} {:>11} {:>11} {:>7} {:>7} {:>7} {:>13} {:>8} {:>8} "
+    "{:>11} {:>5} {:>{}}\n";
+
+/// How wide a column with the algorithms' names must be.
+std::size_t name_width(const Report& report) {
+    std::size_t width = std::string_view("algorithm").size();
+    for (const Algorithm& algorithm : report.algorithms) {
+        width = std::max(width, algorithm.name.size());
+    }
+    for (const Choice& choice : report.choices) {
+        width = std::max(width, choice.best.name.size());
+    }
+    return width;
+}
 
 std::string or_dash(std::optional<double> value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : "-";
+}
+
+double best_rate(const LowerBound& bound) {
+    double best = 0.0;
+    for (const auto& [bytes, bytes_per_s] : bound.pass_bytes_per_s) {
+        best = std::max(best, bytes_per_s);
+    }
+    return best;
 }
 
 std::string cores_in_words(const Machine& machine) {
@@ -41,13 +65,12 @@ std::string header(const Report& report) {
         "faster; GB/s = 10^9 bytes/s\n";
     if (report.bound.p > 1) {
         text += fmt::format(
-            "# bound: ceil(log2 p) exchanges between neighbours of {:.2f} us each, or {:.2f} * "
-            "size at "
-            "the best rate of\n"
-            "#   exchanges of size/p bytes or more, both probed in this run; eff = bound / time. "
-            "Code "
-            "that sends no messages can beat it.\n",
-            report.bound.alpha_s * kMicro, report.bound.bus_factor
+            "# bound: what has to happen at the least, at the best rates seen in this run: the "
+            "busiest rank goes through size\n"
+            "#   bytes, up to {:.1f} GB/s; if made of messages (all but shared and mpi) through "
+            "{:.2f} * size, and ceil(log2 p)\n"
+            "#   messages of {:.2f} us follow one another; eff = bound / time\n",
+            best_rate(report.bound) / kNano, report.bound.bus_factor, report.bound.hop_s * kMicro
         );
     }
     for (const Algorithm& algorithm : report.algorithms) {
@@ -59,21 +82,42 @@ std::string header(const Report& report) {
     return text;
 }
 
+/// What the cost model would have chosen, and what that would have cost.
+std::string remarks_on_auto(const Report& report) {
+    if (report.choices.empty()) {
+        return "";
+    }
+    std::string text =
+        "# auto ran the fastest of a trial; the cost model, with constants probed in this run, "
+        "would have chosen:\n";
+    for (const Choice& choice : report.choices) {
+        text += fmt::format(
+            "#   {:>8} {}{}\n", in_words(choice.size_bytes), choice.by_model.name,
+            choice.by_model.name == choice.best.name
+                ? ": the same"
+                : fmt::format(
+                      ", {:.2f} times as long as {} in the trial", choice.model_over_best,
+                      choice.best.name
+                  )
+        );
+    }
+    return text;
+}
+
 std::string footer(const Report& report) {
-    std::string text = "# fit of time = alpha + size / beta, by least relative squares:\n";
-    for (const auto& [algorithm, line] : fits(report)) {
-        if (line) {
-            text += fmt::format(
-                "#   {:<8} alpha {:>10.2f} us, beta {:>8.2f} GB/s, R2 {:.3f}\n", algorithm,
-                line->alpha_s * kMicro, line->beta_bytes_per_s / 1e9, line->r2
-            );
-        } else {
-            text += fmt::format(
-                "#   {:<8} no line: it takes two sizes, and time that grows, but no faster than "
-                "size\n",
-                algorithm
-            );
-        }
+    const std::size_t width = name_width(report);
+    std::string text = remarks_on_auto(report);
+    text += "# fit of time = alpha + beta * size, by least relative squares:\n";
+    for (const auto& [algorithm, fit] : fits(report)) {
+        text += fmt::format("#   {:<{}} ", algorithm, width);
+        text += fit.line
+                    ? fmt::format(
+                          "alpha {:>10.2f} us, beta {:>8.4f} ns/byte ({:.2f} GB/s), R2 {:.3f}",
+                          fit.line->cost.alpha_s * kMicro, fit.line->cost.beta_s_per_byte * kNano,
+                          1.0 / fit.line->cost.beta_s_per_byte / kNano, fit.line->r2
+                      )
+                    : fmt::format("no line: {}", fit.why_none);
+        text += '\n';
     }
     return text;
 }
@@ -81,23 +125,26 @@ std::string footer(const Report& report) {
 }  // namespace
 
 std::string to_table(const Report& report) {
+    const std::size_t width = name_width(report);
     std::string text = header(report);
     text += fmt::format(
-        fmt::runtime(kLine), "size(B)", "count", "type", "redop", "algorithm", "time(us)", "min",
-        "p95", "algbw", "busbw", "#wrong", "clean/run", "vs naive", "vs mpi", "bound(us)", "eff"
+        fmt::runtime(kLine), "size(B)", "count", "type", "redop", "algorithm", width, "time(us)",
+        "min", "p95", "algbw", "busbw", "#wrong", "clean/run", "vs naive", "vs mpi", "bound(us)",
+        "eff", "chose", width
     );
     for (const Row& row : rows(report)) {
         const Point& point = row.point;
         text += fmt::format(
             fmt::runtime(kLine), point.size_bytes, point.size_bytes / sizeof(float), "float",
-            report.collective.redop, point.algorithm,
+            report.collective.redop, point.algorithm, width,
             fmt::format("{:.2f}", point.median_s * kMicro),
             fmt::format("{:.2f}", point.min_s * kMicro),
             fmt::format("{:.2f}", point.p95_s * kMicro), fmt::format("{:.2f}", row.algbw_gbs),
             fmt::format("{:.2f}", row.busbw_gbs), point.wrong,
             fmt::format("{}/{}", point.clean, point.run), or_dash(row.vs_naive, "{:.2f}"),
             or_dash(row.vs_mpi, "{:.2f}"), fmt::format("{:.2f}", row.bound_s * kMicro),
-            row.efficiency ? fmt::format("{:.0f}%", *row.efficiency * 100) : "-"
+            row.efficiency ? fmt::format("{:.0f}%", *row.efficiency * 100) : "-",
+            point.chose.empty() ? "-" : point.chose, width
         );
     }
     return text + footer(report);
@@ -106,18 +153,18 @@ std::string to_table(const Report& report) {
 std::string to_csv(const Report& report) {
     std::string text =
         "size_bytes,count,type,redop,algorithm,time_us,min_us,p95_us,algbw_gbs,busbw_gbs,wrong,"
-        "clean,run,vs_naive,vs_mpi,bound_us,efficiency\n";
+        "clean,run,vs_naive,vs_mpi,bound_us,efficiency,chose\n";
     const auto cell = [](std::optional<double> value) {
         return value ? fmt::format("{:.4f}", *value) : std::string();
     };
     for (const Row& row : rows(report)) {
         const Point& point = row.point;
         text += fmt::format(
-            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{:.3f},{}\n",
+            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{:.3f},{},{}\n",
             point.size_bytes, point.size_bytes / sizeof(float), report.collective.redop,
             point.algorithm, point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
             row.algbw_gbs, row.busbw_gbs, point.wrong, point.clean, point.run, cell(row.vs_naive),
-            cell(row.vs_mpi), row.bound_s * kMicro, cell(row.efficiency)
+            cell(row.vs_mpi), row.bound_s * kMicro, cell(row.efficiency), point.chose
         );
     }
     return text;

@@ -13,16 +13,18 @@
 //                   {"finished": true}                     last: nothing died, nothing was left out
 //
 // A record of a test:
-//   test        its name                      state       pass | fail | not_started | hang | forbidden
-//                                                         | skipped | stopped (another rank's fault)
+//   test        its name                      state       Outcome, in words.hpp
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
-//   output      [begin, end) in rank-R.out    wait        {phase, call, peer, tag, since_s, frames}
+//   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
+//                                                         collectives, since_s, frames}
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
-// `wait` says where this rank stood when the test was stopped: phase is "waiting" (in `call`),
-// "returned" (from the code under test), "threw" or "computing". Frames are addresses in the test's
-// executable, innermost first, relative to where it was loaded: addr2line turns them into lines.
+// `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
+// people; kind and direction say the same to programs), returned from the code under test, thrown out
+// of it, or computing; `collectives` is how many it had called. Frames are addresses in the test's
+// executable, innermost first, relative to where it was loaded: addr2line turns them into lines. Of a
+// rank that threw they are those of the throw.
 //
 // A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on
 // every rank; "finished" on every rank. What a dead rank could not write stands in its slot of the
@@ -32,15 +34,20 @@
 #include <atomic>
 #include <cstdint>
 
+#include "course/protocol/words.hpp"
+
 namespace dist::harness {
 
 // The launcher sets these; every one but the folder may be missing.
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
 inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
 inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
-inline constexpr const char* kEnvTest = "SHARDLINGS_TEST";    // only tests whose name holds this
+inline constexpr const char* kEnvTest =
+    "SHARDLINGS_TEST";  // only tests so named, or else whose name holds this
 inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests after the one so named
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
+inline constexpr const char* kEnvUntilFailure =
+    "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8
@@ -49,13 +56,10 @@ inline constexpr const char* kEnvComputeS =
 
 inline constexpr int kMaxRanks = 64;
 inline constexpr int kManyRanks = 11;    // of the second job, for tests with the tag [many]
-inline constexpr int kMaxThreads = 8;    // of one rank, that call MPI
+inline constexpr int kMaxThreads = 64;   // of one rank, that call MPI at a time
 inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;
 inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on
-
-/// What a thread of a rank does.
-enum class Phase : int { absent, computing, waiting, returned, threw };
 
 /// How a rank's process ended, as seen by the parent process that watches over it.
 enum class End : int {
@@ -69,7 +73,8 @@ enum class End : int {
     memory_limit,  // used too much memory; likewise
     output_limit,  // wrote too much; likewise
     unwound,       // was stopped in a place where no exception can pass: see Board::stop
-    left,          // wrote its records and went, because another rank (Board::died) had died
+    left,          // went because another rank (Board::died) had died, or because mpirun ended all
+    no_room,       // a disk was full: its records, or memory that ranks share, found no room
 };
 
 /// Why all ranks were stopped.
@@ -89,7 +94,9 @@ struct Line {
     std::atomic<int> peer;        // rank in the world of the job, or negative: none, or any
     std::atomic<int> tag;
     std::atomic<int> tid;  // of the thread, for the kernel
-    char call[160];        // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
+    std::atomic<Call> kind;
+    std::atomic<Direction> direction;
+    char call[160];  // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
     Frames frames;
 };
 
@@ -114,6 +121,8 @@ struct Slot {
     std::atomic<int> watcher;  // of its parent
     std::atomic<End> end;
     std::atomic<int> end_code;
+    std::atomic<int> starting;     // it is inside MPI_Init
+    std::atomic<int> planned;      // it is past it, and has said what it is about to run
     std::atomic<int> exit_called;  // exit() was reached: an early exit by exit(), not by _exit()
     std::atomic<long> run_started, run_left,
         run_done;                      // the last on_ranks body that it began, left, judged
@@ -124,9 +133,12 @@ struct Slot {
     std::atomic<std::uint64_t> value;  // what it shares at a gate
     std::atomic<int> rounds;           // longest chain of messages, seen by this rank
     std::atomic<std::uint64_t> fault_address;
-    char test[256];          // the test it is in, empty between tests
-    std::atomic<int> ranks;  // size of the world that body runs in
+    std::atomic<int> fault_code;  // si_code: SI_KERNEL when the address is none, and so not known
+    char test[256];               // the test it is in, empty between tests
+    std::atomic<int> ranks;       // size of the world that body runs in
     char end_message[256];
+    char overrun
+        [256];  // a message that does not fit where it was to come from or to go; empty: none
     Frames end_frames;  // where it crashed, or computed for ever
     Line line[kMaxThreads];
     Message message[kMaxMessages];
@@ -142,6 +154,15 @@ struct Board {
     std::atomic<long> failed_test;  // number of the last test in which a rank failed
     Slot slot[kMaxRanks];
 };
+
+/// How many collectives the rank has called in this body, over all communicators.
+inline long collective_calls(const Slot& slot) {
+    long calls = 0;
+    for (const Arrivals& arrivals : slot.arrivals) {
+        calls += arrivals.count;
+    }
+    return calls;
+}
 
 static_assert(std::atomic<double>::is_always_lock_free && std::atomic<long>::is_always_lock_free);
 

@@ -4,7 +4,7 @@
 
 #include <torch/serialize/archive.h>
 
-#include "course/trainer/atomic_file.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::trainer {
 
@@ -25,27 +25,14 @@ void expect_writable(const fs::path& folder) {
             "); give a folder in a place that is yours"
         );
     }
-    const fs::path probe = folder / "writable";
-    write_atomically(probe, "");
-    fs::remove(probe);
+    files::check_writable(checkpoint_file(folder));
 }
 
 void save_checkpoint(
-    const fs::path& folder,
-    const std::string& run,
-    std::size_t step,
-    const nn::Model& model,
-    const torch::optim::Optimizer& optimizer
+    const fs::path& folder, const std::string& run, std::size_t step, OutputArchive& archive
 ) {
-    OutputArchive archive;
     archive.write("run", c10::IValue(run));
     archive.write("step", c10::IValue(static_cast<std::int64_t>(step)));
-    OutputArchive weights(archive.compilation_unit());
-    model.save(weights);
-    archive.write("model", weights);
-    OutputArchive moments(archive.compilation_unit());
-    optimizer.save(moments);
-    archive.write("optimizer", moments);
 
     std::string bytes;
     archive.save_to([&bytes](const void* data, std::size_t size) {
@@ -53,14 +40,11 @@ void save_checkpoint(
         return size;
     });
     fs::create_directories(folder);
-    write_atomically(checkpoint_file(folder), bytes);
+    files::write_atomically(checkpoint_file(folder), bytes);
 }
 
 std::size_t load_checkpoint(
-    const fs::path& folder,
-    const std::string& run,
-    nn::Model& model,
-    torch::optim::Optimizer& optimizer
+    const fs::path& folder, const std::string& run, const std::function<void(InputArchive&)>& load
 ) {
     const fs::path file = checkpoint_file(folder);
     if (!fs::exists(file)) {
@@ -76,11 +60,7 @@ std::size_t load_checkpoint(
         archive.load_from(file.string());
         archive.read("run", saved_run);
         if (saved_run.toStringRef() == run) {
-            InputArchive part;
-            archive.read("model", part);
-            model.load(part);
-            archive.read("optimizer", part);
-            optimizer.load(part);
+            load(archive);
             archive.read("step", step);
         }
     } catch (const std::exception&) {  // LibTorch's own text is a page of stack

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 
-#include <torch/optim/optimizer.h>
-
-#include "course/nn/model.hpp"
+#include <torch/serialize/archive.h>
 
 namespace dist::trainer {
 
@@ -19,31 +18,47 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
 /// Errors  std::runtime_error with the system's reason.
 void expect_writable(const std::filesystem::path& folder);
 
-/// Writes model and optimizer state, and how far the run is. The old checkpoint stays until the new
-/// one is complete.
+/// Writes how far the run is, and the state in `archive`. The old checkpoint stays until the new one is
+/// complete.
 ///
-/// run     what two runs must have in common for one to go on where the other stopped, as text for
-///         people: "model small, seed 1, ...". The number of ranks is no part of it.
-/// step    steps done.
+/// run      see describe_run.
+/// step     steps done.
+/// archive  parts by name; "run" and "step" are added.
 ///
-/// Errors  std::runtime_error with the system's reason.
+/// Errors   std::runtime_error with the system's reason.
 void save_checkpoint(
     const std::filesystem::path& folder,
     const std::string& run,
     std::size_t step,
-    const nn::Model& model,
-    const torch::optim::Optimizer& optimizer
+    torch::serialize::OutputArchive& archive
 );
 
 /// Reads what save_checkpoint wrote; returns the steps done.
 ///
-/// Errors  std::runtime_error, saying what to do, if there is no checkpoint, if it is damaged, or
-///         of another run. Model and optimizer are then of no use.
+/// load     gets the archive, and reads its parts.
+///
+/// Errors   std::runtime_error, saying what to do, if there is no checkpoint, if it is damaged, or
+///          of another run. What was loaded is then of no use.
 std::size_t load_checkpoint(
     const std::filesystem::path& folder,
     const std::string& run,
-    nn::Model& model,
-    torch::optim::Optimizer& optimizer
+    const std::function<void(torch::serialize::InputArchive&)>& load
 );
+
+/// Writes a module or an optimizer as the part of that name.
+template <class T>
+void save_part(torch::serialize::OutputArchive& archive, const std::string& name, const T& what) {
+    torch::serialize::OutputArchive part(archive.compilation_unit());
+    what.save(part);
+    archive.write(name, part);
+}
+
+/// Reads what save_part wrote.
+template <class T>
+void load_part(torch::serialize::InputArchive& archive, const std::string& name, T& what) {
+    torch::serialize::InputArchive part;
+    archive.read(name, part);
+    what.load(part);
+}
 
 }  // namespace dist::trainer

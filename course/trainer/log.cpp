@@ -43,6 +43,14 @@ std::uintmax_t end_of_steps(const std::filesystem::path& path, std::size_t keep_
 
 }  // namespace
 
+void TimeRecord::add(const StepRecord& record) {
+    data_s += record.data_s;
+    forward_s += record.forward_s;
+    backward_s += record.backward_s;
+    communication_s += record.communication_s;
+    optimizer_s += record.optimizer_s;
+}
+
 Log::Log(const std::filesystem::path& path, std::size_t keep_steps) : path_(path) {
     if (keep_steps > 0 && std::filesystem::is_regular_file(path)) {
         expect_log(path);
@@ -70,6 +78,7 @@ void Log::write(const StepRecord& record) {
         {"images", record.images},
         {"images_per_s", record.images_per_s},
         {"rate", record.rate},
+        {"data_s", record.data_s},
         {"forward_s", record.forward_s},
         {"backward_s", record.backward_s},
         {"communication_s", record.communication_s},
@@ -82,10 +91,29 @@ void Log::write(const EpochRecord& record) {
     const Json line = {
         {"step", record.step},
         {"epoch", record.epoch},
+        {"train_steps", record.train_steps},
+        {"train_loss", record.train_loss},
+        {"train_accuracy", record.train_accuracy},
         {"test_accuracy", record.test_accuracy},
         {"test_images", record.test_images},
         {"synthetic", record.synthetic},
+        {"evaluation_s", record.evaluation_s},
         {"duration_s", record.duration_s},
+    };
+    write_line(line.dump());
+}
+
+void Log::write(const TimeRecord& record) {
+    const Json line = {
+        {"step", record.step},
+        {"data_s", record.data_s},
+        {"forward_s", record.forward_s},
+        {"backward_s", record.backward_s},
+        {"communication_s", record.communication_s},
+        {"optimizer_s", record.optimizer_s},
+        {"evaluation_s", record.evaluation_s},
+        {"checkpoint_s", record.checkpoint_s},
+        {"total_s", record.total_s},
     };
     write_line(line.dump());
 }

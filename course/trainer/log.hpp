@@ -17,20 +17,41 @@ struct StepRecord {
     std::size_t images = 0;   ///< trained on so far, over all ranks: the x-axis that runs share
     double images_per_s = 0;  ///< this step's, over all ranks
     double rate = 0;
+    double data_s = 0;
     double forward_s = 0;
     double backward_s = 0;
-    double communication_s = 0;  ///< average_gradients, waiting for slower ranks included
+    double communication_s = 0;  ///< of gradients, waiting for slower ranks included
     double optimizer_s = 0;
 };
 
 /// What is known of one epoch.
 struct EpochRecord {
     std::size_t step = 0;
-    std::size_t epoch = 0;     ///< from 1
-    double test_accuracy = 0;  ///< 0 to 1
+    std::size_t epoch = 0;  ///< from 1
+    std::size_t train_steps =
+        0;  ///< this run's in the epoch: over them, and over all ranks, the means of
+    double train_loss = 0;
+    double train_accuracy = 0;  ///< 0 to 1
+    double test_accuracy = 0;   ///< 0 to 1
     std::size_t test_images = 0;
-    bool synthetic = false;  ///< not on real pictures
-    double duration_s = 0;   ///< training and test
+    bool synthetic = false;   ///< not on real pictures
+    double evaluation_s = 0;  ///< the test
+    double duration_s = 0;    ///< training and test
+};
+
+/// Where a run's time went: rank 0's seconds.
+struct TimeRecord {
+    std::size_t step = 0;  ///< the last
+    double data_s = 0;
+    double forward_s = 0;
+    double backward_s = 0;
+    double communication_s = 0;
+    double optimizer_s = 0;
+    double evaluation_s = 0;
+    double checkpoint_s = 0;
+    double total_s = 0;  ///< from the first step on: what is not in a part above is in none
+
+    void add(const StepRecord& record);
 };
 
 /// A file with one JSON object a line, each on the disk's way as soon as it is written.
@@ -48,6 +69,7 @@ class Log {
     /// Errors  std::runtime_error if the line cannot be written.
     void write(const StepRecord& record);
     void write(const EpochRecord& record);
+    void write(const TimeRecord& record);
 
   private:
     void write_line(const std::string& line);

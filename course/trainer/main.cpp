@@ -4,14 +4,8 @@
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
 #include "course/trainer/options.hpp"
-#include "course/trainer/progress.hpp"
-#include "course/trainer/stack.hpp"
 #include "course/trainer/stop.hpp"
 #include "course/trainer/train.hpp"
-
-#ifndef SHARDLINGS_MINE
-#define SHARDLINGS_MINE ""
-#endif
 
 namespace {
 
@@ -27,7 +21,6 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
             }
             return 0;
         }
-        options.mine = SHARDLINGS_MINE;
         train(options, comm);
         return 0;
     } catch (const Stop& stop) {

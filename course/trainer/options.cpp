@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
 #include "course/trainer/stop.hpp"
 
@@ -11,9 +12,18 @@ namespace dist::trainer {
 
 namespace {
 
-// How the work can be spread over the ranks. Later chapters add theirs here.
-std::string check_parallel(const std::string& way) {
-    return way == "ddp" ? "" : "\"" + way + "\" is not there (yet); there is: ddp";
+std::string check_parallel(const std::string& name) {
+    return find_way(name) != nullptr
+               ? ""
+               : "\"" + name + "\" is not there (yet); there is: " + way_names();
+}
+
+std::string describe_ways() {
+    std::string text = "How the work is spread over the ranks:";
+    for (const Way& way : ways()) {
+        text += "\n" + std::string(way.name) + ": " + std::string(way.what);
+    }
+    return text;
 }
 
 // CLI11's own ranges name their limits, in up to 309 digits.
@@ -63,7 +73,7 @@ std::string check_decay(const std::string& text) {
 }
 
 void declare(CLI::App& app, Options& options) {
-    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
     app.add_option(
            "--model", options.model,
@@ -81,10 +91,17 @@ void declare(CLI::App& app, Options& options) {
         ->check(check_from_1)
         ->excludes(steps)
         ->capture_default_str();
-    app.add_option("--parallel", options.parallel, "How the work is spread over the ranks: ddp")
+    app.add_option_function<std::string>(
+           "--parallel",
+           [&](const std::string& name) { options.parallel = find_way(name)->parallel; },
+           describe_ways()
+    )
         ->check(check_parallel)
-        ->capture_default_str();
-    app.add_option("--log", options.log, "Writes one JSON line per step and per epoch")
+        ->type_name("NAME")
+        ->default_str(std::string(way_of(options.parallel).name));
+    app.add_option(
+           "--log", options.log, "Writes one JSON line per step and epoch, and where the time went"
+    )
         ->type_name("FILE");
     auto* const checkpoint =
         app.add_option(
@@ -121,9 +138,7 @@ void declare(CLI::App& app, Options& options) {
 }  // namespace
 
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options) {
-    CLI::App app(
-        "Trains a network on CIFAR-10, data parallel, on the course's own collectives.", "trainer"
-    );
+    CLI::App app("Trains a network on CIFAR-10, on the course's own collectives.", "trainer");
     declare(app, options);
     try {
         app.parse(argc, argv);
@@ -133,6 +148,23 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
         throw Stop(std::string(error.what()) + " (--help lists the options)");
     }
     return std::nullopt;
+}
+
+std::string options_help() {
+    Options options;
+    CLI::App app;
+    app.set_help_flag();
+    declare(app, options);
+    return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
+}
+
+std::string describe_run(const Options& options, std::size_t pictures, int ranks) {
+    std::ostringstream text;
+    text << "model " << options.model << ", seed " << options.seed << ", " << pictures
+         << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " of them a step, "
+         << options.dtype << ", rate " << options.rate << ", momentum " << options.momentum
+         << ", weight decay " << options.weight_decay;
+    return text.str();
 }
 
 }  // namespace dist::trainer

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "course/trainer/parallel/ways.hpp"
+
 namespace dist::trainer {
 
 struct Options {
@@ -15,7 +17,7 @@ struct Options {
     std::size_t batch = 64;            ///< pictures per rank
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
     std::size_t epochs = 20;
-    std::string parallel = "ddp";
+    Parallel parallel = Parallel::average;
     std::filesystem::path log;         ///< empty: none
     std::filesystem::path checkpoint;  ///< a folder; empty: none
     bool resume = false;
@@ -27,13 +29,20 @@ struct Options {
     std::size_t train_size = 0;  ///< 0: all
     std::size_t test_size = 0;   ///< 0: all
     std::optional<std::size_t> stop_after;
-    std::string
-        mine;  ///< not from the command line: which exercises are the student's, comma between
 };
 
 /// Reads the command line. When it asks for help, returns the help text instead.
 ///
 /// Errors  Stop, with one line.
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options);
+
+/// The options alone, as --help lists them.
+std::string options_help();
+
+/// What two runs must have in common for one to go on where the other stopped, as text for people. The
+/// number of ranks is no part of it, nor is the way they share the work.
+///
+/// pictures  to train on.
+std::string describe_run(const Options& options, std::size_t pictures, int ranks);
 
 }  // namespace dist::trainer

@@ -1,8 +1,8 @@
 #include "course/trainer/report.hpp"
 
 #include <fmt/format.h>
+#include <string_view>
 
-#include "course/trainer/stack.hpp"
 #include "course/trainer/together.hpp"
 
 namespace dist::trainer {
@@ -26,15 +26,46 @@ std::string describe_test(const EpochRecord& record) {
     );
 }
 
+// The epoch's mean, or that of fewer steps: of a run that ends or began in the middle of it.
+std::string describe_training(const EpochRecord& record, std::size_t epoch_steps) {
+    const std::string steps =
+        record.train_steps == epoch_steps
+            ? fmt::format("its {} steps", epoch_steps)
+            : fmt::format("{} of its {} steps", record.train_steps, epoch_steps);
+    return fmt::format(
+        "mean over {} and all ranks: loss {:.3f}, accuracy {:.1f} %", steps, record.train_loss,
+        100 * record.train_accuracy
+    );
+}
+
 }  // namespace
+
+std::string to_table(const TimeRecord& times) {
+    double rest_s = times.total_s;
+    std::string table = "where rank 0's time went:\n";
+    const auto line = [&](std::string_view part, double seconds) {
+        const double share = times.total_s > 0 ? 100 * seconds / times.total_s : 0;
+        table += fmt::format("  {:<13} {:>9.1f} s {:>5.1f} %\n", part, seconds, share);
+        rest_s -= seconds;
+    };
+    line("data", times.data_s);
+    line("forward", times.forward_s);
+    line("backward", times.backward_s);
+    line("communication", times.communication_s);
+    line("optimizer", times.optimizer_s);
+    line("evaluation", times.evaluation_s);
+    line("checkpoint", times.checkpoint_s);
+    line("other", rest_s);
+    return table + fmt::format("  {:<13} {:>9.1f} s", "together", times.total_s);
+}
 
 Report::Report(const Options& options, const data::Dataset& data, const Communicator& comm)
     : options_(options), data_(data), comm_(comm), progress_(comm.rank() != 0) {
     progress_.print(describe_data(data));
-    progress_.print(describe_stack(options.mine));
     progress_.print(fmt::format(
-        "model: {}, {}, {} on {} rank{} with {} pictures each", options.model, options.dtype,
-        options.parallel, comm.size(), comm.size() == 1 ? "" : "s", options.batch
+        "model: {}, {}, on {} rank{} with {} pictures each; {}: {}", options.model, options.dtype,
+        comm.size(), comm.size() == 1 ? "" : "s", options.batch, way_of(options.parallel).name,
+        way_of(options.parallel).what
     ));
 }
 
@@ -47,6 +78,7 @@ void Report::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_st
             log_ = Log(options_.log, done);
         }
     });
+    run_time_.lap_s();
     if (done > 0) {
         progress_.print(fmt::format("going on after step {} of {}", done, steps));
     }
@@ -63,6 +95,7 @@ void Report::end_step(const StepRecord& record) {
         return;
     }
     log_.write(record);
+    times_.add(record);
     ++counted_;
     const auto n = static_cast<double>(counted_);
     const double images = n * static_cast<double>(record.images) / static_cast<double>(record.step);
@@ -78,26 +111,43 @@ void Report::end_epoch(EpochRecord record) {
         return;
     }
     record.epoch = status_.epoch;
+    record.train_steps = counted_;
+    record.train_loss = status_.loss;
+    record.train_accuracy = status_.accuracy;
     record.synthetic = data_.synthetic;
     record.duration_s = epoch_time_.elapsed_s();
     log_.write(record);
+    times_.evaluation_s += record.evaluation_s;
     progress_.print(fmt::format(
-        "{}  {}  {:.1f} s", to_string(status_, false), describe_test(record), record.duration_s
+        "epoch {}/{}  {}; {}; {:.0f} images/s; {:.1f} s", status_.epoch, status_.epochs,
+        describe_training(record, epoch_steps_), describe_test(record), status_.images_per_s,
+        record.duration_s
     ));
     last_ = record;
 }
 
+void Report::end_save(double seconds) {
+    times_.checkpoint_s += seconds;
+}
+
 void Report::end_run(std::size_t step) {
+    if (comm_.rank() != 0) {
+        return;
+    }
+    times_.step = step;
+    times_.total_s = run_time_.elapsed_s();
     if (step < steps_) {
         progress_.print(fmt::format("stopped after step {} of {}; --resume goes on", step, steps_));
     } else if (last_) {
-        const double time_s = run_time_.elapsed_s();
-        progress_.print(
-            fmt::format("done: {} after {} steps, in {:.0f} s", describe_test(*last_), step, time_s)
-        );
+        progress_.print(fmt::format(
+            "done: {} after {} steps, in {:.0f} s", describe_test(*last_), step, times_.total_s
+        ));
     } else {
         progress_.print("all steps were done before; give more --epochs or --steps to go on");
+        return;
     }
+    progress_.print(to_table(times_));
+    log_.write(times_);
 }
 
 }  // namespace dist::trainer

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "course/data/cifar10.hpp"
 #include "course/runtime/clock.hpp"
@@ -13,10 +14,13 @@
 
 namespace dist::trainer {
 
+/// Seconds and share of each part, and of what is in none of them; no line end.
+std::string to_table(const TimeRecord& times);
+
 /// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
 class Report {
   public:
-    /// Prints what is trained on what, and on whose code.
+    /// Prints what is trained on what.
     Report(const Options& options, const data::Dataset& data, const Communicator& comm);
 
     /// done         steps of an earlier run that this one goes on from, or 0.
@@ -28,7 +32,10 @@ class Report {
     void begin_epoch(std::size_t epoch);
     void end_step(const StepRecord& record);
     void end_epoch(EpochRecord record);
+    void end_save(double seconds);
 
+    /// Prints and logs where the time went, too.
+    ///
     /// step  steps done in all: fewer than the whole run's, if it was to stop early.
     void end_run(std::size_t step);
 
@@ -42,7 +49,7 @@ class Report {
     std::size_t epoch_steps_ = 0;
     Status status_;            // of this epoch
     std::size_t counted_ = 0;  // steps in the status's means
-    double training_s_ = 0;    // in this epoch
+    TimeRecord times_;
     Stopwatch epoch_time_;
     Stopwatch run_time_;
     std::optional<EpochRecord> last_;

@@ -5,38 +5,29 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <sstream>
-#include <string_view>
 #include <vector>
 
-#include <mpi.h>
-
-#include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
 #include "course/data/sampler.hpp"
 #include "course/nn/model.hpp"
 #include "course/runtime/clock.hpp"
-#include "course/runtime/error.hpp"
-#include "course/runtime/seeded.hpp"
 #include "course/trainer/autocast.hpp"
 #include "course/trainer/batch.hpp"
 #include "course/trainer/checkpoint.hpp"
+#include "course/trainer/parallel/strategy.hpp"
 #include "course/trainer/report.hpp"
 #include "course/trainer/schedule.hpp"
-#include "course/trainer/stop.hpp"
 #include "course/trainer/together.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
-#include "exercises/05_data_parallel/average_gradients.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 namespace dist::trainer {
 
 namespace {
 
-// This rank's replica of the model, and its share of the work.
+// This rank's share of the work, whatever the way it is shared.
 class Trainer {
   public:
     Trainer(const Options& options, const data::Dataset& data, const Communicator& comm);
@@ -45,38 +36,22 @@ class Trainer {
 
   private:
     StepRecord train_step(std::size_t epoch);
-    EpochRecord test();
+    Batch next_batch(std::size_t epoch) const;
     at::Tensor forward(const at::Tensor& pictures);
+    EpochRecord test();
     void broadcast_statistics();
     void resume();
-    void save();
-    void expect_equal_replicas() const;
+    double save();
 
     const Options& options_;
     const data::Dataset& data_;
     const Communicator& comm_;
     std::shared_ptr<nn::Model> model_;
-    std::vector<at::Tensor> parameters_;
-    torch::optim::SGD optimizer_;
+    std::unique_ptr<Strategy> strategy_;
     data::DistributedSampler sampler_;
     std::size_t steps_;     // of the whole run
     std::size_t step_ = 0;  // done
 };
-
-std::string short_text(double number) {
-    std::ostringstream text;
-    text << number;
-    return text.str();
-}
-
-// What two runs must have in common for one to go on where the other stopped.
-std::string describe_run(const Options& options, const data::Dataset& data, int ranks) {
-    return "model " + options.model + ", seed " + std::to_string(options.seed) + ", " +
-           std::to_string(data.train.size()) + " pictures, " +
-           std::to_string(options.batch * static_cast<std::size_t>(ranks)) + " of them a step, " +
-           options.dtype + ", rate " + short_text(options.rate) + ", momentum " +
-           short_text(options.momentum) + ", weight decay " + short_text(options.weight_decay);
-}
 
 std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
     torch::manual_seed(options.seed + static_cast<std::uint64_t>(rank));
@@ -92,58 +67,56 @@ Trainer::Trainer(const Options& options, const data::Dataset& data, const Commun
       data_(data),
       comm_(comm),
       model_(make_replica(options, comm.rank())),
-      parameters_(model_->parameters()),
-      optimizer_(
-          parameters_,
-          torch::optim::SGDOptions(options.rate)
-              .momentum(options.momentum)
-              .weight_decay(options.weight_decay)
-              .nesterov(options.momentum > 0)
-      ),
+      strategy_(make_strategy(options, model_, comm)),
       sampler_(data.train.size(), comm.rank(), comm.size(), options.batch, options.seed),
       steps_(options.steps.value_or(options.epochs * sampler_.steps())) {
-    // every replica was made with weights of its own; from here on they are rank 0's
-    broadcast_parameters(parameters_, 0, comm_);
     broadcast_statistics();
     together(comm_, [this] { resume(); });
 }
 
 StepRecord Trainer::train_step(std::size_t epoch) {
-    Stopwatch step;
     StepRecord record{.step = step_ + 1, .epoch = epoch + 1};
     record.rate = learning_rate(options_.rate, step_, steps_);
-    static_cast<torch::optim::SGDOptions&>(optimizer_.param_groups()[0].options()).lr(record.rate);
-    const auto view = [&](std::size_t picture) {
-        return data::random_view(options_.seed, epoch, picture);
-    };
-    const Batch batch = make_batch(data_.train, sampler_.batch(step_ % sampler_.steps()), view);
-
+    const Stopwatch step;
     Stopwatch watch;
-    // not zeroed in place: average_gradients may have left a view, which cannot be
-    for (at::Tensor& parameter : parameters_) {
-        parameter.mutable_grad().reset();
-    }
+    const Batch batch = next_batch(epoch);
+    record.data_s = watch.lap_s();
+
+    strategy_->zero_gradients();
     const at::Tensor logits = forward(batch.pictures);
     const at::Tensor loss = at::cross_entropy_loss(logits, batch.labels);
     record.forward_s = watch.lap_s();
     loss.backward();
     record.backward_s = watch.lap_s();
-    average_gradients(parameters_, comm_);
+    strategy_->exchange_gradients();
     record.communication_s = watch.lap_s();
-    optimizer_.step();
+    strategy_->step(record.rate);
     record.optimizer_s = watch.lap_s();
+    ++step_;
 
     // (loss, accuracy) of this rank's batch, then of all
     const auto correct = static_cast<float>(count_correct(logits, batch.labels));
     std::array mean = {loss.item<float>(), correct / static_cast<float>(options_.batch)};
     ring_all_reduce(mean, ReduceOp::mean, comm_);
     const std::size_t images = options_.batch * static_cast<std::size_t>(comm_.size());
-    ++step_;
     record.loss = mean[0];
     record.accuracy = mean[1];
     record.images = step_ * images;
     record.images_per_s = static_cast<double>(images) / step.elapsed_s();
     return record;
+}
+
+Batch Trainer::next_batch(std::size_t epoch) const {
+    const auto view = [&](std::size_t picture) {
+        return data::random_view(options_.seed, epoch, picture);
+    };
+    return make_batch(data_.train, sampler_.batch(step_ % sampler_.steps()), view);
+}
+
+// (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
+at::Tensor Trainer::forward(const at::Tensor& pictures) {
+    const Autocast autocast(options_.dtype == "bf16");
+    return strategy_->forward(pictures).to(at::kFloat);
 }
 
 void Trainer::run(Report& report) {
@@ -159,17 +132,18 @@ void Trainer::run(Report& report) {
         while (step_ < std::min(stop, last)) {
             report.end_step(train_step(epoch));
         }
-        expect_equal_replicas();
+        strategy_->expect_equal(step_);
         if (step_ == last) {
             report.end_epoch(test());
         }
-        save();
+        report.end_save(save());
     }
     report.end_run(step_);
 }
 
 // Every rank tests every p-th picture; what they got right is added up.
 EpochRecord Trainer::test() {
+    const Stopwatch watch;
     const torch::NoGradGuard no_grad;
     broadcast_statistics();
     model_->eval();
@@ -188,13 +162,10 @@ EpochRecord Trainer::test() {
     std::array total = {static_cast<float>(correct)};  // exact: fewer than 2^24
     ring_all_reduce(total, ReduceOp::sum, comm_);
     const std::size_t n = data_.test.size();
-    return {.step = step_, .test_accuracy = total[0] / static_cast<double>(n), .test_images = n};
-}
-
-// (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
-at::Tensor Trainer::forward(const at::Tensor& pictures) {
-    const Autocast autocast(options_.dtype == "bf16");
-    return model_->forward(pictures).to(at::kFloat);
+    EpochRecord record{.step = step_, .test_images = n};
+    record.test_accuracy = total[0] / static_cast<double>(n);
+    record.evaluation_s = watch.elapsed_s();
+    return record;
 }
 
 // The statistics of batch normalisations differ between ranks, as each saw its own pictures. As in
@@ -207,8 +178,10 @@ void Trainer::broadcast_statistics() {
 
 void Trainer::resume() {
     if (options_.resume) {
-        const std::string run = describe_run(options_, data_, comm_.size());
-        step_ = load_checkpoint(options_.checkpoint, run, *model_, optimizer_);
+        const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+        step_ = load_checkpoint(options_.checkpoint, run, [this](auto& archive) {
+            strategy_->load(archive);
+        });
     } else if (!options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint))) {
         throw std::runtime_error(
             checkpoint_file(options_.checkpoint).string() +
@@ -220,41 +193,23 @@ void Trainer::resume() {
     }
 }
 
-// Equal weights and equal gradients make equal weights, to the last bit: or the gradients were not.
-void Trainer::expect_equal_replicas() const {
-    std::uint64_t mine = 0;
-    for (const at::Tensor& parameter : parameters_) {
-        const at::Tensor data = parameter.detach().contiguous();
-        const std::string_view bytes(static_cast<const char*>(data.data_ptr()), data.nbytes());
-        mine = seeded_bits(mine, std::hash<std::string_view>()(bytes));
-    }
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
-    MPI_CHECK(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.handle()));
-    const auto other =
-        std::ranges::find_if(all, [&](std::uint64_t bits) { return bits != all[0]; });
-    if (other != all.end()) {
-        constexpr int kWentWrong = 1;
-        throw Stop(
-            "after step " + std::to_string(step_) + " rank " + std::to_string(other - all.begin()) +
-                " has other weights than rank 0: average_gradients, or what it stands on, did not "
-                "give all ranks the same",
-            kWentWrong
-        );
-    }
-}
-
-void Trainer::save() {
+// Returns the seconds that it took.
+double Trainer::save() {
+    const Stopwatch watch;
     if (options_.checkpoint.empty()) {
-        return;
+        return 0;
     }
     constexpr int kWentWrong = 1;
     const auto write = [this] {
+        torch::serialize::OutputArchive archive;
+        strategy_->save(archive);
         if (comm_.rank() == 0) {
-            const std::string run = describe_run(options_, data_, comm_.size());
-            save_checkpoint(options_.checkpoint, run, step_, *model_, optimizer_);
+            const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+            save_checkpoint(options_.checkpoint, run, step_, archive);
         }
     };
     together(comm_, write, kWentWrong);
+    return watch.elapsed_s();
 }
 
 }  // namespace

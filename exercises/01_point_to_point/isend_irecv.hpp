@@ -51,6 +51,7 @@ class Request {
 ///
 /// Cost    1 message of n floats. Two ranks that both send first, then receive, then wait: 1 round.
 /// Errors  dist::Error if the message cannot be started; the others come out of wait().
+///         std::invalid_argument, before anything is started, if n is more than an int holds.
 /// Source  MPI 3.1 standard, section 3.7, "Nonblocking Communication".
 Request isend(std::span<const float> data, int dst, const Communicator& comm, int tag = 0);
 

@@ -17,7 +17,8 @@ namespace dist {
 ///            neighbour.
 ///
 /// Cost       1 message sent and 1 received per rank, both at the same time: 1 round.
-/// Errors     dist::Error if a message fails.
+/// Errors     dist::Error if a message fails; std::invalid_argument, before anything is sent, if a
+///            length is more than an int holds.
 /// Source     MPI 3.1 standard, section 3.5, "Semantics of Point-to-Point Communication", and 3.10.
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm

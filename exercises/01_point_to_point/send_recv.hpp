@@ -15,7 +15,8 @@ namespace dist {
 /// tag     >= 0; only a recv with the same tag takes this message.
 ///
 /// Cost    1 message of n floats.
-/// Errors  dist::Error if the message fails.
+/// Errors  dist::Error if the message fails; std::invalid_argument, before anything is sent, if n is
+///         more than an int holds, which is what MPI counts with.
 /// Source  MPI 3.1 standard, section 3.2, "Blocking Send and Receive Operations".
 void send(std::span<const float> data, int dst, const Communicator& comm, int tag = 0);
 
@@ -28,6 +29,7 @@ void send(std::span<const float> data, int dst, const Communicator& comm, int ta
 /// Cost    1 message of n floats.
 /// Errors  dist::Error if the message fails, and if it is longer or shorter than `data`: a message
 ///         is never cut silently, and a buffer never left half old and half new without a word.
+///         std::invalid_argument as send().
 /// Source  MPI 3.1 standard, section 3.2, "Blocking Send and Receive Operations".
 void recv(std::span<float> data, int src, const Communicator& comm, int tag = 0);
 

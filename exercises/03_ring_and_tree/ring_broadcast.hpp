@@ -21,7 +21,7 @@ namespace dist {
 ///           rank before the root sends none. p-2+S rounds (p >= 2): a segment leaves while the
 ///           one after it comes in.
 /// Errors    dist::Error if a message fails; std::invalid_argument if root is not a rank of comm,
-///           or segments < 1.
+///           segments < 1, or a segment is longer than an int holds.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm);

@@ -24,7 +24,7 @@ namespace dist {
 ///           rank after the root starts, and the root sends none. p-2+S rounds (p >= 2). Memory
 ///           beside data: two segments.
 /// Errors    dist::Error if a message fails; std::invalid_argument if root is not a rank of comm,
-///           or segments < 1.
+///           segments < 1, or a segment is longer than an int holds.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_reduce(

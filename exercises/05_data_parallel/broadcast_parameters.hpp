@@ -19,7 +19,8 @@ namespace dist {
 /// comm        collective: every rank of `comm` makes this call.
 ///
 /// Cost        one broadcast for each tensor: p-1 messages from the root, with all its elements.
-/// Errors      dist::Error if a message fails; std::invalid_argument if root is not a rank of comm.
+/// Errors      dist::Error if a message fails; std::invalid_argument if root is not a rank of comm,
+///             even where there is no parameter to send.
 /// Source      Li et al. (2020), "PyTorch Distributed: Experiences on Accelerating Data Parallel
 ///             Training", section 3: DistributedDataParallel does this when it is constructed.
 void broadcast_parameters(

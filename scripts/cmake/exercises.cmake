@@ -30,6 +30,7 @@ read_manifest(${PROJECT_SOURCE_DIR}/exercises/course.toml)
 # Libraries for the code of an exercise, by what it needs.
 function(link_needs target visibility needs)
   target_link_libraries(${target} ${visibility} dist::base dist::runtime)
+  target_link_libraries(${target} PRIVATE dist::whole_stacks)
   if(needs STREQUAL "torch")
     target_link_libraries(${target} ${visibility} LibTorch::LibTorch)
   endif()

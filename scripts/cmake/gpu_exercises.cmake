@@ -22,7 +22,7 @@ endforeach()
 # PREFIX of the target: solution_, or solution_host_ for a kernel that the host runs.
 function(add_gpu_solution name prefix)
   add_library(${prefix}${name} STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/solutions/${source_${name}})
-  target_link_libraries(${prefix}${name} PUBLIC dist::gpu_headers PRIVATE dist::warnings)
+  target_link_libraries(${prefix}${name} PUBLIC dist::gpu_headers PRIVATE dist::warnings dist::whole_stacks)
 endfunction()
 
 # NAME and SUFFIX make the target; PREFIX is that of the kernels' references; LIBRARY is CUDA and NCCL, or what
@@ -41,7 +41,7 @@ function(add_gpu_test name suffix prefix library)
   set(target ${name}${suffix})
   add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${source_${name}} $<TARGET_OBJECTS:${name}_test_object>)
   target_link_libraries(${target} PRIVATE
-    dist::student_warnings dist::harness_gpu dist::harness ${others} ${mpi_solutions} ${library} dist::runtime)
+    dist::student_warnings dist::whole_stacks dist::harness_gpu dist::harness ${others} ${mpi_solutions} ${library} dist::runtime)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
 endfunction()

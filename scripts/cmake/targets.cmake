@@ -22,6 +22,12 @@ target_compile_features(dist_base INTERFACE cxx_std_20)
 set(relative_files -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_compile_options(dist_base INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${relative_files}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative_files}>")
+# Code of exercises keeps its frames: a report names the student's line, also where the call there is the last one.
+add_library(dist_whole_stacks INTERFACE)
+add_library(dist::whole_stacks ALIAS dist_whole_stacks)
+target_compile_options(dist_whole_stacks INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-fno-optimize-sibling-calls>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-optimize-sibling-calls>")
 if(SHARDLINGS_SANITIZE)
   string(REPLACE "," ",-fsanitize=" for_nvcc "-fsanitize=${SHARDLINGS_SANITIZE}")
   target_compile_options(dist_base INTERFACE

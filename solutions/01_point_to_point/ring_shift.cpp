@@ -1,5 +1,7 @@
 #include "exercises/01_point_to_point/ring_shift.hpp"
 
+#include <utility>
+
 #include <mpi.h>
 
 namespace dist {
@@ -7,6 +9,10 @@ namespace dist {
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm
 ) {
+    expects(
+        std::in_range<int>(to_next.size()) && std::in_range<int>(from_prev.size()),
+        "ring_shift: a message holds at most 2^31 - 1 elements"
+    );
     const int p = comm.size();
     const int next = (comm.rank() + 1) % p;
     const int prev = (comm.rank() - 1 + p) % p;

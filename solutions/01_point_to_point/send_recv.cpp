@@ -1,17 +1,20 @@
 #include "exercises/01_point_to_point/send_recv.hpp"
 
 #include <string>
+#include <utility>
 
 #include <mpi.h>
 
 namespace dist {
 
 void send(std::span<const float> data, int dst, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "send: a message holds at most 2^31 - 1 elements");
     const int n = static_cast<int>(data.size());
     MPI_CHECK(MPI_Send(data.data(), n, MPI_FLOAT, dst, tag, comm.handle()));
 }
 
 void recv(std::span<float> data, int src, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "recv: a message holds at most 2^31 - 1 elements");
     const int n = static_cast<int>(data.size());
     MPI_Status status;
     // A message that is too long fails here: MPI_ERR_TRUNCATE.

@@ -1,6 +1,7 @@
 #include "exercises/02_naive_collectives/all_to_all.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <mpi.h>
 
@@ -13,6 +14,7 @@ void all_to_all(std::span<const float> in, std::span<float> out, const Communica
     expects(in.size() == out.size(), "all_to_all: out must be as long as in");
     expects(in.size() % static_cast<std::size_t>(p) == 0, "all_to_all: p must divide in.size()");
     const std::size_t m = in.size() / static_cast<std::size_t>(p);
+    expects(std::in_range<int>(m), "all_to_all: a block holds at most 2^31 - 1 elements");
     const auto block = [m](auto data, int i) {
         return data.subspan(static_cast<std::size_t>(i) * m, m);
     };

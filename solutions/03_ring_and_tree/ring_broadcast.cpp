@@ -1,5 +1,7 @@
 #include "exercises/03_ring_and_tree/ring_broadcast.hpp"
 
+#include <utility>
+
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
@@ -9,6 +11,10 @@ namespace dist {
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm) {
     expects(0 <= root && root < comm.size(), "ring_broadcast: root must be a rank of comm");
     expects(segments >= 1, "ring_broadcast: segments must be at least 1");
+    expects(
+        std::in_range<int>(data.size() / static_cast<std::size_t>(segments) + 1),
+        "ring_broadcast: a segment holds at most 2^31 - 1 elements"
+    );
     const int p = comm.size();
     const int r = comm.rank();
     const int next = (r + 1) % p;

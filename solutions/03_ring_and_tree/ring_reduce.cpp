@@ -20,6 +20,7 @@ void ring_reduce(
     const int prev = (r - 1 + p) % p;
     const bool starts = prev == root;  // also a rank alone: nothing comes in
     const std::size_t longest = data.size() / static_cast<std::size_t>(segments) + 1;
+    expects(std::in_range<int>(longest), "ring_reduce: a segment holds at most 2^31 - 1 elements");
     Buffer arriving(longest);
     Buffer leaving(longest);
 

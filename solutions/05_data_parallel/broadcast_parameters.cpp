@@ -7,6 +7,7 @@ namespace dist {
 void broadcast_parameters(
     std::span<const at::Tensor> parameters, int root, const Communicator& comm
 ) {
+    expects(0 <= root && root < comm.size(), "broadcast_parameters: root must be a rank of comm");
     for (const at::Tensor& parameter : parameters) {
         const at::Tensor weights = parameter.detach();  // the same memory, unseen by autograd
         const at::Tensor flat = weights.contiguous();   // the same again, unless a copy is needed

@@ -20,88 +20,85 @@ std::ostream& operator<<(std::ostream& out, const Chunk& chunk) {
 
 namespace {
 
-std::vector<Chunk> chunks(std::size_t n, int p) {
-    std::vector<Chunk> all;
-    all.reserve(static_cast<std::size_t>(p));
-    for (int i = 0; i < p; ++i) {
-        all.push_back(chunk_bounds(n, p, i));
-    }
-    return all;
-}
-
-/// What is wrong with the chunks of n elements, in one sentence; empty when nothing is.
-std::string complaint(std::size_t n, int p) {
-    const std::vector<Chunk> all = chunks(n, p);
+/// What is wrong between the chunk before, which ends at `before`, and chunk i; empty: nothing.
+std::string complaint(std::size_t before, const Chunk& chunk, int i) {
     std::ostringstream text;
-    std::size_t shortest = n;
-    std::size_t longest = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::size_t before = i == 0 ? 0 : all[i - 1].end;
-        const std::size_t length = all[i].end < all[i].begin ? 0 : all[i].size();
-        shortest = std::min(shortest, length);
-        longest = std::max(longest, length);
-        if (all[i].end < all[i].begin) {
-            text << "chunk " << i << " is " << all[i] << ": it ends before it begins";
-        } else if (all[i].begin > before) {
-            text << "elements " << before << " to " << all[i].begin - 1
-                 << " are in no chunk: chunk " << i << " is " << all[i];
-        } else if (all[i].begin < before) {
-            text << "element " << all[i].begin << " is in two chunks: chunk " << i << " is "
-                 << all[i] << ", and the one before ends at " << before;
-        }
-        if (!text.str().empty()) {
-            return text.str();
-        }
-    }
-    if (all.back().end != n) {
-        text << "the last chunk is " << all.back() << ", and does not end at " << n;
-    } else if (longest - shortest > 1) {
-        text << "the longest chunk has " << longest << " elements, the shortest " << shortest
-             << ": lengths differ by one at most";
+    if (chunk.end < chunk.begin) {
+        text << "chunk " << i << " is " << chunk << ": it ends before it begins";
+    } else if (chunk.begin > before) {
+        text << "elements " << before << " to " << chunk.begin - 1 << " are in no chunk: chunk "
+             << i << " is " << chunk;
+    } else if (chunk.begin < before) {
+        text << "element " << chunk.begin << " is in two chunks: chunk " << i << " is " << chunk
+             << ", and the one before ends at " << before;
     }
     return text.str();
 }
 
+/// Whether the chunks of n elements are right; if not, the first thing that is wrong.
 Comparison are_right(std::size_t n, int p) {
-    const std::string wrong = complaint(n, p);
-    return {wrong.empty(), wrong};
+    std::size_t before = 0;
+    std::size_t shortest = n;
+    std::size_t longest = 0;
+    for (int i = 0; i < p; ++i) {
+        const Chunk chunk = chunk_bounds(n, p, i);
+        if (const std::string wrong = complaint(before, chunk, i); !wrong.empty()) {
+            return {false, wrong};
+        }
+        before = chunk.end;
+        shortest = std::min(shortest, chunk.size());
+        longest = std::max(longest, chunk.size());
+    }
+    std::ostringstream text;
+    if (before != n) {
+        text << "the last chunk ends at " << before << ", and does not end at " << n;
+    } else if (longest - shortest > 1) {
+        text << "the longest chunk has " << longest << " elements, the shortest " << shortest
+             << ": lengths differ by one at most";
+    }
+    return {text.str().empty(), text.str()};
+}
+
+void check(std::size_t n, int p) {
+    INFO(n << " elements in " << p << (p == 1 ? " chunk" : " chunks"));
+    const Comparison result = are_right(n, p);
+    REQUIRE(result);
 }
 
 }  // namespace
 
-TEST_CASE("the chunks cover all elements once, in order, and differ by one at most") {
+TEST_CASE("chunk_bounds covers all elements once, in order, in chunks that differ by one at most") {
     on_ranks({1}, [](const Communicator&) {
-        for (const int p : {3, 1, 2, 4, 5, 8, 64}) {
+        for (const int p : {3, 1, 2, 4, 5, 8, 11, 64}) {
             for (std::size_t i = 0; i <= 70; ++i) {
-                const std::size_t n = (i + 7) % 71;  // a length that says more than 0 comes first
-                INFO(n << " elements in " << p << " chunks");
-                REQUIRE(are_right(n, p));
+                check((i + 7) % 71, p);  // a length that says more than 0 comes first
             }
         }
     });
 }
 
-TEST_CASE("where p divides n, all chunks have n/p elements") {
-    on_ranks({1}, [](const Communicator&) {
-        CHECK(chunk_bounds(12, 3, 0) == Chunk{0, 4});
-        CHECK(chunk_bounds(12, 3, 1) == Chunk{4, 8});
-        CHECK(chunk_bounds(12, 3, 2) == Chunk{8, 12});
-        CHECK(chunk_bounds(5, 1, 0) == Chunk{0, 5});
-    });
-}
-
-TEST_CASE("it is right for more elements than an int can count") {
+TEST_CASE("chunk_bounds is right for more elements than an int can count, and for many chunks") {
     on_ranks({1}, [](const Communicator&) {
         for (const std::size_t n : {3'000'000'001UL, (1UL << 60U) + 7, ~0UL}) {
             for (const int p : {3, 5, 8}) {
-                INFO(n << " elements in " << p << " chunks");
-                REQUIRE(are_right(n, p));
+                check(n, p);
             }
         }
+        check(3'000'000'001UL, 100'000);
     });
 }
 
-TEST_CASE("it refuses a chunk that does not exist, and fewer than one chunk") {
+TEST_CASE("chunk_bounds looks at its arguments alone, in whatever order it is called") {
+    on_ranks({1}, [](const Communicator&) {
+        CHECK(chunk_bounds(12, 3, 2) == Chunk{8, 12});
+        CHECK(chunk_bounds(12, 3, 0) == Chunk{0, 4});
+        CHECK(chunk_bounds(5, 1, 0) == Chunk{0, 5});
+        CHECK(chunk_bounds(0, 2'000'000'000, 1'999'999'999) == Chunk{0, 0});
+        CHECK(chunk_bounds(12, 3, 1) == Chunk{4, 8});
+    });
+}
+
+TEST_CASE("chunk_bounds refuses a chunk that does not exist, and fewer than one chunk") {
     on_ranks({1}, [](const Communicator&) {
         CHECK_THROWS_AS(chunk_bounds(10, 3, 3), std::invalid_argument);
         CHECK_THROWS_AS(chunk_bounds(10, 3, -1), std::invalid_argument);

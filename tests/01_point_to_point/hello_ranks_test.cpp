@@ -1,13 +1,10 @@
 // hello_ranks: a line of every rank, in rank order, on rank 0.
 #include "exercises/01_point_to_point/hello_ranks.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <sstream>
-#include <thread>
 
-#include "course/runtime/seeded.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -47,14 +44,9 @@ std::string suspicion(const std::string& line, int rank, int p) {
 
 /// Whether rank 0 got all lines; if not, which is the first wrong one.
 Comparison is_all_lines(const std::string& got, int p) {
-    std::string expected;
     std::string without_ends;
     for (int rank = 0; rank < p; ++rank) {
-        expected += line_of(rank, p) + "\n";
         without_ends += line_of(rank, p);
-    }
-    if (got == expected) {
-        return {};
     }
     if (got == without_ends) {
         return {false, "got " + in_quotes(got) + ": every line ends with '\\n'"};
@@ -64,100 +56,78 @@ Comparison is_all_lines(const std::string& got, int p) {
     for (int rank = 0; rank < p; ++rank) {
         if (!std::getline(lines, line)) {
             return {
-                false, "got " + std::to_string(rank) + " lines, expected " + std::to_string(p) +
-                           ": rank " + std::to_string(rank) + "'s is missing"};
+                false, "got " + std::to_string(rank) + (rank == 1 ? " line" : " lines") +
+                           ", expected " + std::to_string(p) + ": rank " + std::to_string(rank) +
+                           "'s is missing"};
         }
-        if (line != line_of(rank, p)) {
+        if (line != line_of(rank, p) || lines.eof()) {
             return {
                 false, "line " + std::to_string(rank) + ": expected " +
-                           in_quotes(line_of(rank, p)) + ", got " + in_quotes(line) +
+                           in_quotes(line_of(rank, p) + "\n") + ", got " + in_quotes(line) +
                            suspicion(line, rank, p)};
         }
     }
-    return {false, "after the last line comes more: got " + in_quotes(got)};
+    const bool all = lines.peek() == std::istringstream::traits_type::eof();
+    return {all, "after the last line comes more: got " + in_quotes(got)};
 }
 
-void check_text(const std::string& text, const Communicator& comm) {
+/// A Buffers has no text: it travels as the characters' codes.
+Comparison said_hello(const Buffers& b, const Call& /*call*/, const Communicator& comm) {
+    const std::string text(b.out.begin(), b.out.end());
     if (comm.rank() == 0) {
-        CHECK(is_all_lines(text, comm.size()));
-    } else {
-        INFO("every rank but 0 returns the empty string");
-        CHECK(text.empty());
+        return is_all_lines(text, comm.size());
     }
+    return {text.empty(), "got " + in_quotes(text) + ": every rank but 0 returns the empty string"};
 }
 
-void sleep_ms(int ms) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+const Attempt kAttempt{
+    .name = "hello_ranks",
+    .before = [](const Call&, const Communicator&) { return Buffers{}; },
+    .call =
+        [](Buffers& b, const Call&, const Communicator& comm) {
+            const std::string text = hello_ranks(comm);
+            b.out.assign(text.begin(), text.end());
+        },
+    .outcome = said_hello};
+
+Cost one_line_to_rank_0(const Call& /*call*/, const Communicator& comm) {
+    const int p = comm.size();
+    if (comm.rank() == 0) {
+        return {.messages_sent = exactly(0), .messages_received = exactly(p - 1)};
+    }
+    const auto line_bytes = static_cast<long>(line_of(comm.rank(), p).size()) + 1;
+    return {
+        .messages_sent = exactly(1),
+        .bytes_sent = {line_bytes, 64},
+        .messages_received = exactly(0),
+        .sent_to = std::set{0}};
 }
 
 }  // namespace
 
-TEST_CASE("rank 0 returns a line of every rank, in the order of their ranks") {
-    on_ranks({3, 1, 2, 4, 5, 11}, [](const Communicator& comm) {  // eleven: rank 10 has two digits
-        INFO(
-            comm.size() << " ranks"
-                        << (comm.size() > 10 ? ": rank 10's line is longer than rank 9's" : "")
-        );
-        std::string text;
-        record(comm, [&] { text = hello_ranks(comm); });
-        check_text(text, comm);
-    });
+TEST_CASE("hello_ranks brings a line of every rank to rank 0, in the order of their ranks") {
+    every_call(kAttempt, {Call{}});
 }
 
-TEST_CASE("every line stands in its place, also if low ranks are late") {
-    on_ranks({3, 5, 11}, [](const Communicator& comm) {
-        const int p = comm.size();
-        const auto jitter = seeded_bits(seed(), static_cast<std::uint64_t>(comm.rank())) % 2;
-        INFO(p << " ranks; rank " << p - 1 << " sends first, rank 1 last");
-        std::string text;
-        record(comm, [&] {
-            sleep_ms(comm.rank() == 0 ? 0 : 2 * (p - comm.rank()) + static_cast<int>(jitter));
-            text = hello_ranks(comm);
-        });
-        check_text(text, comm);
-    });
+TEST_CASE("hello_ranks sends one message from each rank, straight to rank 0") {
+    costs(
+        kAttempt, one_line_to_rank_0,
+        "rank 0 receives one message of every other rank, and sends none; nobody else receives"
+    );
 }
 
-TEST_CASE("every other rank sends one message, straight to rank 0") {
-    on_ranks({3, 1, 2, 4, 5, 11}, [](const Communicator& comm) {
-        const int p = comm.size();
-        const Traffic traffic = record(comm, [&] { hello_ranks(comm); });
-        const auto line_bytes = static_cast<long>(line_of(comm.rank(), p).size()) + 1;
-        if (comm.rank() == 0) {
-            INFO("rank 0 of " << p << " receives one message of every other rank, and sends none");
-            CHECK(traffic.messages_received == p - 1);
-            CHECK(traffic.messages_sent == 0);
-        } else {
-            INFO("rank " << comm.rank() << " of " << p << " sends its line to rank 0, no more");
-            CHECK(traffic.messages_sent == 1);
-            CHECK(traffic.sent_to == std::set{0});
-            CHECK(traffic.bytes_sent >= line_bytes);
-            INFO("nobody but rank 0 receives");
-            CHECK(traffic.messages_received == 0);
-        }
-    });
+TEST_CASE("hello_ranks can be called twice in a row, also if a rank is late") {
+    two_in_a_row(kAttempt, "rank 2 says hello a second time before rank 1 says it once");
 }
 
-TEST_CASE("two calls in a row do not mix, also if rank 1 is late") {
-    on_ranks({3, 4, 5}, [](const Communicator& comm) {
-        if (comm.rank() == 1) {
-            sleep_ms(10);
-        }
-        INFO("rank 2 says hello a second time before rank 1 says it once");
-        const std::string first = hello_ranks(comm);
-        const std::string second = hello_ranks(comm);
-        check_text(first, comm);
-        check_text(second, comm);
-    });
+TEST_CASE("hello_ranks throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
 }
 
-TEST_CASE("the ranks are those of the communicator that was given") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            check_text(hello_ranks(*group), *group);
-        }
-    });
+TEST_CASE("hello_ranks asks the ranks of the communicator that was given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("hello_ranks is right on 11 ranks: rank 10's line is longer than rank 9's", "[many]") {
+    on_many_ranks(kAttempt);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -51,34 +51,57 @@ Request moved(Request& from, bool assigned) {
     return to;
 }
 
+/// Around the ring: start to send, start to receive, wait for both.
+const Attempt kAttempt{
+    .name = "isend_irecv",
+    .before =
+        [](const Call& call, const Communicator& comm) {
+            return Buffers{input(call.n, comm.rank(), call.salt), poison(call.n)};
+        },
+    .call =
+        [](Buffers& b, const Call& /*call*/, const Communicator& comm) {
+            Request sending = isend(b.data, next_of(comm), comm);
+            Request receiving = irecv(b.out, prev_of(comm), comm);
+            sending.wait();
+            receiving.wait();
+        },
+    .outcome = [](const Buffers& b, const Call& call, const Communicator& comm
+               ) { return came_from(prev_of(comm), b.out, call.salt); }};
+
 }  // namespace
 
-TEST_CASE("all ranks start to send and to receive, and wait afterwards") {
-    const std::size_t n = GENERATE(7U, 0U, 1U, 1000U, 300'000U);
-    const bool receive_first = GENERATE(false, true);
-    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
-        const auto data = input(n, comm.rank());
-        auto to_next = data;
-        auto from_prev = poison(n);
-        const Traffic traffic = record(comm, [&] {
-            Request first = receive_first ? irecv(from_prev, prev_of(comm), comm)
-                                          : isend(to_next, next_of(comm), comm);
-            Request second = receive_first ? isend(to_next, next_of(comm), comm)
-                                           : irecv(from_prev, prev_of(comm), comm);
-            first.wait();
-            second.wait();
-        });
-        INFO("each of " << comm.size() << " ranks sends " << n << " floats to the next one");
-        CHECK(came_from(prev_of(comm), from_prev));
-        CHECK(same(to_next, data));
-        CHECK(traffic.messages_sent == 1);
-        CHECK(traffic.bytes_sent == static_cast<long>(n * sizeof(float)));
-        INFO("all messages can be under way at once");
-        CHECK(traffic.rounds == 1);
+TEST_CASE("isend and irecv start messages that are all under way together") {
+    every_length(kAttempt);
+}
+
+TEST_CASE("isend and irecv cost one message each, and one round") {
+    costs(
+        kAttempt,
+        [](const Call& call, const Communicator& comm) {
+            return Cost{
+                .messages_sent = exactly(1),
+                .bytes_sent = exactly(float_bytes(call.n)),
+                .rounds = exactly(1),
+                .sent_to = std::set{next_of(comm)}};
+        },
+        "each rank sends to the next one: all messages can be under way at once"
+    );
+}
+
+TEST_CASE("isend and irecv may be called in any order") {
+    on_ranks({3, 2, 5}, [](const Communicator& comm) {
+        auto from_prev = poison(1000);
+        const auto to_next = input(1000, comm.rank());
+        Request receiving = irecv(from_prev, prev_of(comm), comm);
+        Request sending = isend(to_next, next_of(comm), comm);
+        receiving.wait();
+        sending.wait();
+        const Comparison message = came_from(prev_of(comm), from_prev);
+        CHECK(message);
     });
 }
 
-TEST_CASE("the second request may be waited for before the first") {
+TEST_CASE("wait() may come in another order than the messages") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         const auto first = input(7, comm.rank(), 1);
         const auto second = input(7, comm.rank(), 2);
@@ -112,7 +135,7 @@ TEST_CASE("wait() a second time does nothing") {
     });
 }
 
-TEST_CASE("a request that nobody waits for is waited for when it is destroyed") {
+TEST_CASE("a request that nobody waits for is waited for by its destructor") {
     const bool throws = GENERATE(false, true);
     on_ranks({2, 3, 4, 5}, [&](const Communicator& comm) {
         const auto to_next = input(1000, comm.rank());
@@ -250,18 +273,14 @@ TEST_CASE("wait_all waits for all, also if some fail, and then throws the first 
     });
 }
 
-TEST_CASE("src and dst are ranks of the communicator that was given") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            const auto to_next = input(7, group->rank());
-            auto from_prev = poison(7);
-            std::array requests = {
-                isend(to_next, next_of(*group), *group), irecv(from_prev, prev_of(*group), *group)};
-            wait_all(requests);
-            CHECK(came_from(prev_of(*group), from_prev));
-        }
-    });
+TEST_CASE("isend and irecv count ranks in the communicator that was given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("isend, irecv and wait throw dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
+TEST_CASE("isend and irecv are right among 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

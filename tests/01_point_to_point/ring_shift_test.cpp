@@ -1,7 +1,7 @@
 // ring_shift: everyone sends right and receives left, and nobody waits for ever.
 #include "exercises/01_point_to_point/ring_shift.hpp"
 
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -16,149 +16,104 @@ int prev_of(const Communicator& comm) {
     return (comm.rank() + comm.size() - 1) % comm.size();
 }
 
-/// Whether `from_prev` is the previous rank's input(n, prev, salt).
-Comparison came_from_prev(
-    const std::vector<float>& from_prev, const Communicator& comm, std::uint64_t salt = 0
-) {
-    const std::size_t n = from_prev.size();
+/// Long messages differ in length from rank to rank.
+std::size_t length(const Call& call, int rank) {
+    return call.n < 100 ? call.n : call.n + 3 * static_cast<std::size_t>(rank);
+}
+
+std::vector<float> message_of(const Call& call, int rank) {
+    return input(length(call, rank), rank, call.salt);
+}
+
+/// Whether from_prev is the previous rank's message, and to_next is as it was.
+Comparison shifted(const Buffers& b, const Call& call, const Communicator& comm) {
+    const auto own = message_of(call, comm.rank());
+    if (const Comparison kept = same(b.data, own); !kept) {
+        return {false, "to_next was changed: " + kept.text};
+    }
     return same(
-        from_prev, input(n, prev_of(comm), salt), 0,
-        {
-            {input(n, comm.rank(), salt), "that is this rank's own message"},
-            {input(n, next_of(comm), salt), "that is the next rank's message: it went left"},
-        }
+        b.out, message_of(call, prev_of(comm)), 0,
+        {{own, "that is this rank's own message"},
+         {message_of(call, next_of(comm)), "that is the next rank's message: it went left"}}
     );
+}
+
+const Attempt kAttempt{
+    .name = "ring_shift",
+    .before =
+        [](const Call& call, const Communicator& comm) {
+            return Buffers{message_of(call, comm.rank()), poison(length(call, prev_of(comm)))};
+        },
+    .call = [](Buffers& b, const Call& /*call*/, const Communicator& comm
+            ) { ring_shift(b.data, b.out, comm); },
+    .outcome = shifted};
+
+Cost one_message_each(const Call& call, const Communicator& comm) {
+    return {
+        .messages_sent = exactly(1),
+        .bytes_sent = exactly(float_bytes(length(call, comm.rank()))),
+        .messages_received = exactly(1),
+        // Full-duplex it is 1 round. An order in which a rank sends, then receives, or the other
+        // way around, is right too: 2 rounds, and 3 on an odd ring, where two senders meet.
+        .rounds = at_most(2 + comm.size() % 2),
+        .sent_to = std::set{next_of(comm)},
+        .received_from = std::set{prev_of(comm)}};
 }
 
 }  // namespace
 
-TEST_CASE("ring_shift brings every rank its left neighbour's message") {
-    const std::size_t n = GENERATE(7U, 0U, 1U, 1000U, 300'000U);
-    on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {  // three first: the smallest real circle
-        INFO(
-            comm.size() << " ranks, each sends " << n << " floats; from_prev must be complete when "
-                        << "ring_shift returns"
-        );
-        const auto data = input(n, comm.rank());
-        auto to_next = data;
-        auto from_prev = poison(n);
-        ring_shift(to_next, from_prev, comm);
-        CHECK(came_from_prev(from_prev, comm));
-        CHECK(same(to_next, data));
-    });
+TEST_CASE("ring_shift brings every rank its left neighbour's message, of whatever length") {
+    every_length(kAttempt);
 }
 
-TEST_CASE("ring_shift with one rank: it is its own neighbour on both sides") {
-    const std::size_t n = GENERATE(7U, 0U, 300'000U);
-    on_ranks({1}, [&](const Communicator& comm) {
-        auto from_prev = poison(n);
-        ring_shift(input(n, 0), from_prev, comm);
-        CHECK(same(from_prev, input(n, 0)));
-    });
+TEST_CASE("ring_shift sends one message to the right, all ranks at the same time") {
+    costs(
+        kAttempt, one_message_each,
+        "Each rank sends one message to the next and receives one from the previous. Did messages "
+        "that had to wait for each other go one after the other? On a ring all are under way at "
+        "once.",
+        {3, 2, 4, 5}
+    );
 }
 
-TEST_CASE("ring_shift sends one message to the right and receives one from the left") {
-    const std::size_t n = GENERATE(1U, 1000U);
-    on_ranks({2, 3, 4, 5}, [&](const Communicator& comm) {
-        const auto to_next = input(n, comm.rank());
-        auto from_prev = poison(n);
-        const Traffic traffic = record(comm, [&] { ring_shift(to_next, from_prev, comm); });
-        INFO(
-            "rank " << comm.rank() << " of " << comm.size() << " sends one message to rank "
-                    << next_of(comm) << " and receives one from rank " << prev_of(comm)
-        );
-        CHECK(traffic.messages_sent == 1);
-        CHECK(traffic.messages_received == 1);
-        CHECK(traffic.bytes_sent == static_cast<long>(n * sizeof(float)));
-        CHECK(traffic.sent_to == std::set{next_of(comm)});
-        CHECK(traffic.received_from == std::set{prev_of(comm)});
-        CHECK(traffic.collectives == 0);
-    });
-}
-
-TEST_CASE("ring_shift lets all ranks send at the same time") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto to_next = input(1000, comm.rank());
-        auto from_prev = poison(1000);
-        const Traffic traffic = record(comm, [&] { ring_shift(to_next, from_prev, comm); });
-        // Full-duplex it is 1 round. An order in which a rank sends, then receives, or the other
-        // way around, is right too: 2 rounds, and 3 on an odd ring, where two senders meet.
-        const int allowed_rounds = 2 + comm.size() % 2;
-        INFO(
-            traffic.rounds << " messages had to wait for each other, one after the other; "
-                           << "on a ring all " << comm.size() << " can be under way at once"
-        );
-        CHECK(traffic.rounds <= allowed_rounds);
-    });
-}
-
-TEST_CASE("ring_shift takes a different length from every rank") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto length = [](int rank) { return 10 + 3 * static_cast<std::size_t>(rank); };
-        const auto to_next = input(length(comm.rank()), comm.rank());
-        auto from_prev = poison(length(prev_of(comm)));
-        INFO(
-            "this rank sends " << to_next.size() << " floats and gets " << from_prev.size()
-                               << ": from_prev.size() is the length that comes"
-        );
-        ring_shift(to_next, from_prev, comm);
-        CHECK(came_from_prev(from_prev, comm));
-    });
-}
-
-TEST_CASE("two calls of ring_shift in a row do not mix") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 1000;
-        auto first = poison(n);
-        auto second = poison(n);
-        ring_shift(input(n, comm.rank(), 1), first, comm);
-        ring_shift(input(n, comm.rank(), 2), second, comm);
-        CHECK(came_from_prev(first, comm, 1));
-        CHECK(came_from_prev(second, comm, 2));
-    });
+TEST_CASE("ring_shift can be called twice in a row") {
+    two_in_a_row(kAttempt);
 }
 
 TEST_CASE("ring_shift takes no message but the left neighbour's") {
     on_ranks({3, 4, 5}, [](const Communicator& comm) {
         // rank 1 has another message for rank 0 on its way, and rank 1 is not to the left of 0
-        const std::size_t n = 7;
-        const auto stray = input(n, 1, 9);
-        auto from_prev = poison(n);
-        auto got_stray = poison(n);
+        const Call call;
+        const auto stray = input(7, 1, 9);
+        Buffers b = kAttempt.before(call, comm);
+        auto got_stray = poison(7);
         MPI_Request request = MPI_REQUEST_NULL;
         if (comm.rank() == 1) {
             MPI_Isend(stray.data(), 7, MPI_FLOAT, 0, 0, comm.handle(), &request);
         }
         MPI_Barrier(comm.handle());
-        ring_shift(input(n, comm.rank()), from_prev, comm);
-        const bool took_the_stray = comm.rank() == 0 && from_prev == stray;
-        if (took_the_stray) {
-            INFO("rank 0 took a message of rank 1: a source of -1 means \"from anyone\" in this MPI"
-            );
-            CHECK_FALSE(took_the_stray);
-        }
+        kAttempt.call(b, call, comm);
+        const bool took_the_stray = comm.rank() == 0 && b.out == stray;
         if (comm.rank() == 0) {
+            const int src = took_the_stray ? comm.size() - 1 : 1;
             MPI_Recv(
-                got_stray.data(), 7, MPI_FLOAT, took_the_stray ? comm.size() - 1 : 1, MPI_ANY_TAG,
-                comm.handle(), MPI_STATUS_IGNORE
+                got_stray.data(), 7, MPI_FLOAT, src, MPI_ANY_TAG, comm.handle(), MPI_STATUS_IGNORE
             );
         }
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        if (!took_the_stray) {
-            CHECK(came_from_prev(from_prev, comm));
-        }
+        INFO("rank 0 took a message of rank 1: a source of -1 means \"from anyone\" in this MPI");
+        CHECK_FALSE(took_the_stray);
     });
 }
 
 TEST_CASE("ring_shift goes around the communicator that was given") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            auto from_prev = poison(7);
-            ring_shift(input(7, group->rank()), from_prev, *group);
-            CHECK(came_from_prev(from_prev, *group));
-        }
-    });
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("ring_shift throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
+TEST_CASE("ring_shift is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

@@ -2,90 +2,99 @@
 // expected one.
 #include "exercises/01_point_to_point/send_recv.hpp"
 
-#include <string>
-#include <utility>
-
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
 
-/// What recv throws when rank 0 sends `sent` elements to rank 1, which expects `expected`; "" if
-/// nothing.
-std::string recv_error(std::size_t sent, std::size_t expected, const Communicator& comm) {
-    if (comm.rank() == 0) {
-        send(input(sent, 0), 1, comm);
-    } else if (comm.rank() == 1) {
-        auto received = poison(expected);
-        try {
-            recv(received, 0, comm);
-        } catch (const Error& error) {
-            return error.what();
+/// Rank 0 sends to the last rank; the ranks between have nothing to do.
+const Attempt kAttempt{
+    .name = "send_recv",
+    .before =
+        [](const Call& call, const Communicator& comm) {
+            return comm.rank() == 0 ? Buffers{input(call.n, 0, call.salt)}
+                                    : Buffers{poison(call.n)};
+        },
+    .call =
+        [](Buffers& b, const Call& /*call*/, const Communicator& comm) {
+            if (comm.size() == 1) {
+                return;  // there is nobody to send to
+            }
+            if (comm.rank() == 0) {
+                send(b.data, comm.size() - 1, comm);
+            } else if (comm.rank() == comm.size() - 1) {
+                recv(b.data, 0, comm);
+            }
+        },
+    .outcome =
+        [](const Buffers& b, const Call& call, const Communicator& comm) {
+            const bool takes_part = comm.rank() == 0 || comm.rank() == comm.size() - 1;
+            return takes_part ? same(b.data, input(call.n, 0, call.salt)) : Comparison{};
+        }};
+
+const std::vector<int> kPairs = {2, 3, 4, 5};
+
+Cost one_message(const Call& call, const Communicator& comm) {
+    const bool sends = comm.rank() == 0;
+    const bool receives = comm.rank() == comm.size() - 1;
+    return {
+        .messages_sent = exactly(sends ? 1 : 0),
+        .bytes_sent = exactly(sends ? float_bytes(call.n) : 0),
+        .messages_received = exactly(receives ? 1 : 0)};
+}
+
+/// Every other rank's three messages to rank 0, each with what else it may be taken for.
+std::vector<Suspicion> messages_of_others(int p) {
+    std::vector<Suspicion> all;
+    for (int src = 1; src < p; ++src) {
+        for (const std::uint64_t salt : {0U, 1U, 2U}) {  // a quick rank is ahead
+            all.push_back(
+                {input(7, src, salt), "that is a message of rank " + std::to_string(src) +
+                                          ": recv must take only the one of src"}
+            );
         }
     }
-    return "";
+    return all;
 }
 
 }  // namespace
 
-TEST_CASE("recv gets what send sent, in one message, at every length") {
-    const std::size_t n = GENERATE(7U, 0U, 1U, 1000U, 300'000U);
-    on_ranks({2, 3, 4, 5}, [&](const Communicator& comm) {
-        INFO(
-            "rank 0 sends " << n << " floats to the last rank of " << comm.size()
-                            << ": one message of " << 4 * n << " bytes, and no other"
-        );
-        const bool is_src = comm.rank() == 0;
-        const bool is_dst = comm.rank() == comm.size() - 1;
-        const auto data = input(n, 0);
-        auto to_send = data;
-        auto received = poison(n);
-        const Traffic traffic = record(comm, [&] {
-            if (is_src) {
-                send(to_send, comm.size() - 1, comm);
-            } else if (is_dst) {
-                recv(received, 0, comm);
-            }
-        });
-        const long n_bytes = static_cast<long>(n * sizeof(float));
-        CHECK(traffic.messages_sent == (is_src ? 1 : 0));
-        CHECK(traffic.messages_received == (is_dst ? 1 : 0));
-        CHECK(traffic.bytes_sent == (is_src ? n_bytes : 0));
-        CHECK(same(to_send, data));
-        if (is_dst) {
-            CHECK(same(received, data));
+TEST_CASE("send sends one message, and recv receives it") {
+    on_ranks(kPairs, [](const Communicator& comm) {
+        for (const std::size_t n : lengths(comm.size())) {
+            INFO(
+                "rank 0 sends " << n << " floats to the last rank of " << comm.size()
+                                << ": one message of " << 4 * n << " bytes, and no other"
+            );
+            const Call call{.n = n};
+            Buffers b = kAttempt.before(call, comm);
+            const Traffic traffic = record(comm, [&] { kAttempt.call(b, call, comm); });
+            const Comparison spent = within(traffic, one_message(call, comm));
+            CHECK(spent);
         }
     });
 }
 
+TEST_CASE("recv gets what send sent, at every length") {
+    every_length(kAttempt, kPairs);
+}
+
 TEST_CASE("recv takes the message of the rank it was asked for") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 7;
+    on_ranks(kPairs, [](const Communicator& comm) {
         for (const std::uint64_t salt : {0U, 1U, 2U}) {
-            const auto mine = input(n, comm.rank(), salt);
             if (comm.rank() != 0) {
-                send(mine, 0, comm);
+                send(input(7, comm.rank(), salt), 0, comm);
                 continue;
             }
-            std::vector<std::vector<float>> received(comm.size(), poison(n));
             for (int src = comm.size() - 1; src > 0; --src) {
-                recv(received[src], src, comm);
-            }
-            for (int src = 1; src < comm.size(); ++src) {
+                auto received = poison(7);
+                recv(received, src, comm);
                 INFO("rank 0 receives from rank " << src);
-                std::vector<Suspicion> suspicions;
-                for (int other = 1; other < comm.size(); ++other) {
-                    for (const std::uint64_t any_salt : {0U, 1U, 2U}) {  // a quick rank is ahead
-                        suspicions.push_back(
-                            {input(n, other, any_salt), "that is a message of rank " +
-                                                            std::to_string(other) +
-                                                            ": recv must take only the one of src"}
-                        );
-                    }
-                }
-                CHECK(same(received[src], input(n, src, salt), 0, suspicions));
+                const Comparison message =
+                    same(received, input(7, src, salt), 0, messages_of_others(comm.size()));
+                CHECK(message);
             }
         }
     });
@@ -96,17 +105,16 @@ TEST_CASE("recv takes the message of the rank it was asked for") {
 
 TEST_CASE("recv takes the message with its tag, not the one that came first") {
     on_ranks({2, 3}, [](const Communicator& comm) {
-        const std::size_t n = 7;
-        const auto first = input(n, 0, 1);
-        const auto second = input(n, 0, 2);
+        const auto first = input(7, 0, 1);
+        const auto second = input(7, 0, 2);
         if (comm.rank() == 0) {
             MPI_Request requests[2];
             MPI_Isend(first.data(), 7, MPI_FLOAT, 1, 3, comm.handle(), &requests[0]);
             MPI_Isend(second.data(), 7, MPI_FLOAT, 1, 5, comm.handle(), &requests[1]);
             MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         } else if (comm.rank() == 1) {
-            auto got_second = poison(n);
-            auto got_first = poison(n);
+            auto got_second = poison(7);
+            auto got_first = poison(7);
             recv(got_second, 0, comm, 5);
             recv(got_first, 0, comm, 3);
             INFO("rank 0 sent one message with tag 3, then one with tag 5");
@@ -119,15 +127,14 @@ TEST_CASE("recv takes the message with its tag, not the one that came first") {
 
 TEST_CASE("send puts its tag on the message") {
     on_ranks({2, 3}, [](const Communicator& comm) {
-        const std::size_t n = 7;
-        const auto first = input(n, 0, 1);
-        const auto second = input(n, 0, 2);
+        const auto first = input(7, 0, 1);
+        const auto second = input(7, 0, 2);
         if (comm.rank() == 0) {
             send(first, 1, comm, 3);
             send(second, 1, comm, 5);
         } else if (comm.rank() == 1) {
-            auto got_second = poison(n);
-            auto got_first = poison(n);
+            auto got_second = poison(7);
+            auto got_first = poison(7);
             MPI_Request requests[2];
             MPI_Irecv(got_second.data(), 7, MPI_FLOAT, 0, 5, comm.handle(), &requests[0]);
             MPI_Irecv(got_first.data(), 7, MPI_FLOAT, 0, 3, comm.handle(), &requests[1]);
@@ -145,15 +152,19 @@ TEST_CASE("recv refuses a message that is longer or shorter than its buffer") {
         std::pair<std::size_t, std::size_t>{300'000, 1000}
     );
     on_ranks({2, 3}, [&, sent = sent, expected = expected](const Communicator& comm) {
-        const bool recv_threw_an_error = !recv_error(sent, expected, comm).empty();
-        if (comm.rank() == 1) {
-            INFO(
-                "rank 0 sent " << sent << " floats, recv's buffer holds " << expected
-                               << ": recv must throw dist::Error"
-            );
-            CHECK(recv_threw_an_error);
-        }
-
+        auto out = comm.rank() == 0 ? input(sent, 0) : poison(expected);
+        const Answer got = answer(comm, [&] {
+            if (comm.rank() == 0) {
+                send(out, 1, comm);
+            } else if (comm.rank() == 1) {
+                recv(out, 0, comm);
+            }
+        });
+        INFO(
+            "rank 0 sent " << sent << " floats, recv's buffer holds " << expected
+                           << ": recv must throw dist::Error"
+        );
+        CHECK(got.what == (comm.rank() == 1 ? kError : kReturned));
         // and the next message, of the right length, arrives as if nothing had been
         auto data = comm.rank() == 0 ? input(5, 0) : poison(5);
         if (comm.rank() == 0) {
@@ -165,18 +176,14 @@ TEST_CASE("recv refuses a message that is longer or shorter than its buffer") {
     });
 }
 
-TEST_CASE("src and dst are ranks of the communicator that was given") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const std::size_t n = 7;
-        INFO("the ranks in reversed order: the numbers are those of the communicator that was given"
-        );
-        if (reversed.rank() == 0) {
-            send(input(n, 0), 1, reversed);
-        } else if (reversed.rank() == 1) {
-            auto received = poison(n);
-            recv(received, 0, reversed);
-            CHECK(same(received, input(n, 0)));
-        }
-    });
+TEST_CASE("send and recv count ranks in the communicator that was given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("send and recv throw dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
+TEST_CASE("send and recv are right among 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

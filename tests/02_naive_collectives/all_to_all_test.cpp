@@ -114,7 +114,7 @@ TEST_CASE("all_to_all refuses lengths that do not fit") {
                      : n + " floats do not make " + std::to_string(p) + " equal blocks")
             );
             CHECK(got.what == kInvalidArgument);
-            CHECK(got.messages_sent == 0);
+            CHECK(got.traffic.messages_sent == 0);
         }
     });
 }

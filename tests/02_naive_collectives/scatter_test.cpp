@@ -58,17 +58,7 @@ Cost a_chunk_each(const Call& call, const Communicator& comm) {
 }  // namespace
 
 TEST_CASE("scatter gives rank i chunk i, whichever rank is the root") {
-    on_ranks({3, 2, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 2 * static_cast<std::size_t>(comm.size());  // all chunks alike
-        for (int root = 0; root < comm.size(); ++root) {
-            const Call call{.n = n, .root = root};
-            Buffers buffers = before(call, comm);
-            record(comm, [&] { kAttempt.call(buffers, call, comm); });
-            INFO(text_of(kAttempt, call, comm));
-            const Comparison result = outcome(buffers, call, comm);
-            CHECK(result);
-        }
-    });
+    every_call(kAttempt, {{.n = 6, .root = 0}, {.n = 6, .root = 1}, {.n = 6, .root = 2}}, {3});
 }
 
 TEST_CASE("scatter gives every rank its chunk also where p does not divide n") {

@@ -151,7 +151,8 @@ TEST_CASE("predicted_s counts the additions in a row: a machine with gamma = 1 s
 TEST_CASE("predicted_s adds all three, for any size: 1 us a message, 10 GB/s, 20 GB/s added") {
     on_ranks({1}, [](const Communicator&) {
         const LinkCost link{1e-6, 1e-10, 5e-11};
-        for (const std::size_t bytes : {1001UL, 0UL, 4UL, 1UL << 20U, 6'000'000'001UL}) {
+        for (const std::size_t bytes :
+             {1001UL, 0UL, 4UL, 1UL << 20U, 6'000'000'001UL, 1UL << 62U}) {
             for (const Count& count : kCounts) {
                 for (int i = 0; i < 4; ++i) {
                     INFO(kNames[i] << ", p = " << count.p << ", " << bytes << " bytes");
@@ -214,6 +215,7 @@ TEST_CASE("fit refuses points that determine no line, and times that are not abo
             fit(std::vector<Measurement>{{7, 0.1}, {7, 0.3}, {7, 0.7}}), std::invalid_argument
         );
         CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, 0.0}, {9, 0.3}}), std::invalid_argument);
+        CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, -0.1}, {9, 0.3}}), std::invalid_argument);
     });
 }
 

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -33,36 +34,43 @@ std::vector<float> read_own_part(const SharedBuffer& data, const Communicator& c
     return {part.begin(), part.end()};
 }
 
-Comparison is_reduction(
-    const std::vector<float>& part, ReduceOp op, const Communicator& comm, std::uint64_t salt = 0
-) {
-    const std::size_t n = part.size();
+std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     const int p = comm.size();
-    const double tolerance = op == ReduceOp::mean ? 3.0 / (1 << 24) : 0.0;  // rounded twice
-    const auto total = reduced_input(n, p, op == ReduceOp::mean ? ReduceOp::sum : op, salt);
-    std::vector<Suspicion> known = {
-        {input(n, comm.rank(), salt),
+    std::vector<Suspicion> known = mean_mistakes_here(call, comm);
+    known.push_back(
+        {contribution(call, comm).data,
          "that is this rank's own contribution: whoever reduces this slice writes the result into "
-         "every part, and nobody goes on before all have"}};
-    if (op == ReduceOp::mean) {
-        known.push_back({total, "that is the sum: mean divides it by p, once"});
+         "every part, and nobody goes on before all have"}
+    );
+    for (int missing = 0; p > 1 && missing < p; ++missing) {
+        known.push_back(
+            {partial(call, arc(p, missing + 1, p - 1)),
+             "that is the " + std::string(name(call.op)) + " without rank " +
+                 std::to_string(missing) + ": its contribution was not there yet, or was left out"}
+        );
     }
-    for (int missing = 0; missing < p; ++missing) {
-        std::vector<float> others(n, 0.0F);
-        for (int src = 0; src < p; ++src) {
-            if (src != missing) {
-                accumulate(input(n, src, salt), others, ReduceOp::sum);
-            }
-        }
-        if (op == ReduceOp::sum) {
-            known.push_back(
-                {others, "that is the sum without rank " + std::to_string(missing) +
-                             ": its contribution was not there yet, or was left out"}
-            );
-        }
-    }
-    return same(part, reduced_input(n, p, op, salt), tolerance, known);
+    return known;
 }
+
+Comparison is_reduction(
+    const std::vector<float>& part, const Call& call, const Communicator& comm
+) {
+    return reduced(part, call, comm, mistakes);
+}
+
+const Attempt kAttempt{
+    .name = "shared_memory_all_reduce",
+    .takes = {.op = true},
+    .before = contribution,
+    .call =
+        [](Buffers& b, const Call& call, const Communicator& comm) {
+            SharedBuffer data(b.data.size(), comm);
+            std::ranges::copy(b.data, data.of(comm.rank()).begin());
+            shared_memory_all_reduce(data, call.op, comm);
+            b.data = read_own_part(data, comm);
+        },
+    .outcome = [](const Buffers& b, const Call& call, const Communicator& comm
+               ) { return is_reduction(b.data, call, comm); }};
 
 /// Memory of `part` outside of the elements of `slice`, as far as whole pages go: no access.
 void guard_outside(std::span<float> part, Chunk slice, int access) {
@@ -82,21 +90,15 @@ void guard_outside(std::span<float> part, Chunk slice, int access) {
 
 }  // namespace
 
-TEST_CASE("every part ends as the reduction of all parts, for every operation") {
-    const auto op =
-        GENERATE(ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max);
-    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
-        for (const std::size_t n : {7U, 0U, 1U, 2U, 3U, 4U, 5U, 6U, 1000U}) {
-            INFO(name(op) << " of " << n << " floats over " << comm.size() << " ranks");
-            SharedBuffer data(n, comm);
-            write_input(data, comm);
-            shared_memory_all_reduce(data, op, comm);
-            CHECK(is_reduction(read_own_part(data, comm), op, comm));
-        }
-    });
+TEST_CASE("shared_memory_all_reduce leaves the sum of all parts in every part, for every length") {
+    every_length(kAttempt);
 }
 
-TEST_CASE("nobody returns before every slice of its part is finished") {
+TEST_CASE("shared_memory_all_reduce combines by mean, product, min and max as well") {
+    every_operation(kAttempt);
+}
+
+TEST_CASE("shared_memory_all_reduce returns when every slice of the part is finished") {
     on_ranks({2, 3, 5}, [](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
             INFO("rank " << late << " is late: it leaves each barrier after the others");
@@ -104,12 +106,14 @@ TEST_CASE("nobody returns before every slice of its part is finished") {
             write_input(data, comm);
             const Late delay(comm.rank() == late ? kLateMs : 0);
             shared_memory_all_reduce(data, ReduceOp::sum, comm);
-            CHECK(is_reduction(read_own_part(data, comm), ReduceOp::sum, comm));
+            const Comparison result =
+                is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
+            CHECK(result);
         }
     });
 }
 
-TEST_CASE("nobody reads a part before its rank has written it") {
+TEST_CASE("shared_memory_all_reduce reads no part before its rank has written it") {
     on_ranks({2, 3, 5}, [](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
             INFO("rank " << late << " is late: it writes its contribution after the others");
@@ -121,23 +125,22 @@ TEST_CASE("nobody reads a part before its rank has written it") {
             }
             write_input(data, comm);
             shared_memory_all_reduce(data, ReduceOp::sum, comm);
-            CHECK(is_reduction(read_own_part(data, comm), ReduceOp::sum, comm));
+            const Comparison result =
+                is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
+            CHECK(result);
         }
     });
 }
 
-TEST_CASE("it sends no message") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        SharedBuffer data(1000, comm);
-        write_input(data, comm);
-        const Traffic traffic =
-            record(comm, [&] { shared_memory_all_reduce(data, ReduceOp::sum, comm); });
-        INFO("the other ranks' parts are in memory: read them there");
-        CHECK(traffic.messages_sent == 0);
-    });
+TEST_CASE("shared_memory_all_reduce sends no message") {
+    costs(
+        kAttempt,
+        [](const Call&, const Communicator&) { return Cost{.messages_sent = exactly(0)}; },
+        "the other ranks' parts are in memory: read them there"
+    );
 }
 
-TEST_CASE("each rank touches its own slice of every part, and no other") {
+TEST_CASE("shared_memory_all_reduce touches the rank's own slice of every part, and no other") {
     on_ranks({2, 3, 4}, [](const Communicator& comm) {
         SharedBuffer data(100'000, comm);
         write_input(data, comm);
@@ -155,11 +158,12 @@ TEST_CASE("each rank touches its own slice of every part, and no other") {
         for (int rank = 0; rank < comm.size(); ++rank) {
             guard_outside(data.of(rank), slice, PROT_READ | PROT_WRITE);
         }
-        CHECK(is_reduction(read_own_part(data, comm), ReduceOp::sum, comm));
+        const Comparison result = is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
+        CHECK(result);
     });
 }
 
-TEST_CASE("two calls in a row do not mix") {
+TEST_CASE("shared_memory_all_reduce can be called again at once, on the same memory") {
     on_ranks({2, 3, 5}, [](const Communicator& comm) {
         SharedBuffer data(1000, comm);
         for (const std::uint64_t salt : {1U, 2U, 3U}) {
@@ -169,21 +173,17 @@ TEST_CASE("two calls in a row do not mix") {
             write_input(data, comm, salt);
             const Late delay(static_cast<std::uint64_t>(comm.rank()) == salt % 2 ? kLateMs : 0);
             shared_memory_all_reduce(data, ReduceOp::max, comm);
-            CHECK(is_reduction(read_own_part(data, comm), ReduceOp::max, comm, salt));
+            const Call call{.n = data.size(), .op = ReduceOp::max, .salt = salt};
+            const Comparison result = is_reduction(read_own_part(data, comm), call, comm);
+            CHECK(result);
         }
     });
 }
 
-TEST_CASE("the ranks are those of the communicator that was given") {
-    on_ranks({2, 3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            SharedBuffer data(7, *group);
-            write_input(data, *group);
-            shared_memory_all_reduce(data, ReduceOp::sum, *group);
-            CHECK(is_reduction(read_own_part(data, *group), ReduceOp::sum, *group));
-        }
-    });
+TEST_CASE("shared_memory_all_reduce stays inside the communicator it is given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("shared_memory_all_reduce is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

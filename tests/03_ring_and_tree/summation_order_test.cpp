@@ -9,8 +9,7 @@
 
 #include "course/runtime/seeded.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/02_naive_collectives/collective_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -91,13 +90,20 @@ std::vector<Suspicion> suspicions(const Parts& parts, int r) {
                 {{one_loop(all)},
                  std::string("that is the sum of ") + (i == 0 ? "rank " : "ranks 0 to ") +
                      std::to_string(i) +
-                     ": the sum so far, not the result, which only the last rank knows"}
+                     ": the sum so far, not the result, which only the last rank knows: as if this "
+                     "rank had returned before it came"}
             );
         }
     }
+    known.push_back(
+        {{static_cast<float>(std::accumulate(all.begin(), all.end(), 0.0))},
+         "that is the sum in double precision, or with its errors made good: a loop in float "
+         "rounds "
+         "after each addition"}
+    );
     const char* const own_sums =
-        "that is each rank's own sum first, then the sum of these sums: one loop adds every "
-        "element to the sum of all elements before it";
+        "that is as if each rank's own sum came first, then the sum of these sums: one loop adds "
+        "every element to the sum of all elements before it";
     known.push_back({{one_loop(sums)}, own_sums});
     known.push_back({{in_pairs(sums)}, std::string(own_sums) + " (these were added in pairs)"});
     known.push_back({{one_loop(std::vector(sums.rbegin(), sums.rend()))}, own_sums});
@@ -111,22 +117,37 @@ std::vector<Suspicion> suspicions(const Parts& parts, int r) {
         last_first = one_loop(part, last_first);
     }
     known.push_back({{last_first}, "that is the last rank's elements first, rank 0's last"});
-    known.push_back(
-        {{static_cast<float>(std::accumulate(all.begin(), all.end(), 0.0))},
-         "that is the sum in double precision: a loop in float rounds after each addition"}
-    );
     return known;
 }
 
-/// Calls ordered_sum on `parts`, one for each rank, and compares with the loop over them all.
-Comparison is_one_loop(const Parts& parts, const Communicator& comm) {
+/// Compares this rank's sum with the loop over the parts of all.
+Comparison is_one_loop(float sum, const Parts& parts, const Communicator& comm) {
     std::vector<float> all;
     for (const auto& part : parts) {
         all.insert(all.end(), part.begin(), part.end());
     }
-    const auto& mine = parts[static_cast<std::size_t>(comm.rank())];
-    const float sum = ordered_sum(mine, comm);
     return same(std::vector{sum}, std::vector{one_loop(all)}, 0.0, suspicions(parts, comm.rank()));
+}
+
+Attempt cut_by(int way) {
+    const auto parts = [way](const Call& call, const Communicator& comm) {
+        return cut(numbers(call.n, call.salt), comm.size(), way);
+    };
+    return {
+        .name = "ordered_sum",
+        .before = [=](const Call& call, const Communicator& comm
+                  ) { return Buffers{parts(call, comm)[static_cast<std::size_t>(comm.rank())]}; },
+        .call = [](Buffers& b, const Call&,
+                   const Communicator& comm) { b.out = {ordered_sum(b.data, comm)}; },
+        .outcome = [=](const Buffers& b, const Call& call, const Communicator& comm
+                   ) { return is_one_loop(b.out.at(0), parts(call, comm), comm); }};
+}
+const Attempt kAttempt = cut_by(0);
+
+Cost one_float_each_way(const Call& /*call*/, const Communicator& comm) {
+    const int r = comm.rank();
+    const long needed = (r > 0 ? 1 : 0) + (r < comm.size() - 1 ? 1 : 0);
+    return {.messages_received = at_most(needed), .bytes_received = at_most(4 * needed)};
 }
 
 std::string text(std::span<const float> values) {
@@ -142,72 +163,44 @@ std::string text(std::span<const float> values) {
 }  // namespace
 
 TEST_CASE("ordered_sum adds every element to the sum of all before it") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+    on_ranks(kWorlds, [](const Communicator& comm) {
         // one loop: 2^24 + 1 is 2^24 again, each time. 1 + 1 first would not be lost
         Parts parts(static_cast<std::size_t>(comm.size()), {1.0F, 1.0F});
         parts[0] = {0x1p24F};
         INFO("rank 0 holds 16777216, which is 2^24; each other rank holds 1, 1");
-        CHECK(is_one_loop(parts, comm));
+        const float sum = ordered_sum(parts[static_cast<std::size_t>(comm.rank())], comm);
+        const Comparison result = is_one_loop(sum, parts, comm);
+        CHECK(result);
     });
 }
 
 TEST_CASE("ordered_sum gives the bits of one loop, for any number of ranks and any cut") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        for (int way = 0; way < 4; ++way) {
-            INFO("1000 numbers over " << comm.size() << " ranks: " << kWays[way]);
-            CHECK(is_one_loop(cut(numbers(1000), comm.size(), way), comm));
-        }
-    });
+    const int way = GENERATE(0, 1, 2, 3);
+    INFO(kWays[way]);
+    every_call(cut_by(way), {{.n = 1000}});
 }
 
 TEST_CASE("ordered_sum works for every length, also where ranks hold nothing") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        const auto p = static_cast<std::size_t>(comm.size());
-        for (const std::size_t n :
-             {std::size_t{7}, std::size_t{0}, std::size_t{1}, p - 1, p, p + 1,
-              std::size_t{100'000}}) {
-            INFO(n << " numbers over " << p << " ranks, cut by chunk_bounds");
-            CHECK(is_one_loop(cut(numbers(n), comm.size(), 0), comm));
-        }
-    });
+    every_length(kAttempt);
 }
 
 TEST_CASE("ordered_sum sends sums, not elements: one float to each rank but the first, and back") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        const int r = comm.rank();
-        const auto parts = cut(numbers(1000), comm.size(), 0);
-        const Traffic traffic =
-            record(comm, [&] { ordered_sum(parts[static_cast<std::size_t>(r)], comm); });
-        const long needed = (r > 0 ? 1 : 0) + (r < comm.size() - 1 ? 1 : 0);
-        INFO(
-            "rank " << r << " of " << comm.size() << " received " << traffic.messages_received
-                    << " messages, " << traffic.bytes_received << " bytes."
-        );
-        INFO(
-            "It needs " << needed << " of 4 bytes each: the sum so far (all but rank 0), and the "
-                        << "result (all but the last rank)."
-        );
-        CHECK(traffic.messages_received <= needed);
-        CHECK(traffic.bytes_received <= 4 * needed);
-    });
+    costs(
+        kAttempt, one_float_each_way,
+        "A rank needs the sum so far (all but rank 0), and the result (all but the last rank)."
+    );
 }
 
-TEST_CASE("two ordered sums in a row do not mix") {
-    on_ranks({3, 2, 5}, [](const Communicator& comm) {
-        INFO("two calls, each with other numbers: nothing may be left of the first");
-        const Comparison first = is_one_loop(cut(numbers(1000, 1), comm.size(), 0), comm);
-        const Comparison second = is_one_loop(cut(numbers(1000, 2), comm.size(), 1), comm);
-        CHECK(first);
-        CHECK(second);
-    });
+TEST_CASE("ordered_sum can be called twice in a row") {
+    two_in_a_row(kAttempt, "nothing may be left of the first call in the second");
 }
 
 TEST_CASE("ordered_sum stays inside the communicator it is given, in its order") {
-    on_ranks({4, 5}, [](const Communicator& comm) {
-        on_groups(comm, [](const Communicator& group) {
-            CHECK(is_one_loop(cut(numbers(1000), group.size(), 0), group));
-        });
-    });
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("ordered_sum is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }
 
 TEST_CASE("order_matters returns numbers whose sum depends on the order") {
@@ -220,7 +213,12 @@ TEST_CASE("order_matters returns numbers whose sum depends on the order") {
             "from front to back " << text({&forwards, 1}) << ", from back to front "
                                   << text({&backwards, 1})
         );
-        INFO("Two numbers do not suffice: a + b is b + a. It takes three, of different size.");
+        INFO((
+            values.size() < 3
+                ? "Two numbers do not suffice: a + b is b + a. It takes three, of different size."
+                : "Both orders round alike here: a small number must be lost beside a large one in "
+                  "one order, and find a sum of its own size in the other."
+        ));
         CHECK(values.size() <= 10);
         CHECK(std::isfinite(forwards));
         CHECK(std::isfinite(backwards));

@@ -116,17 +116,25 @@ TEST_CASE("broadcast_parameters reaches tensors that are not contiguous") {
 
 TEST_CASE("broadcast_parameters is not seen by autograd") {
     on_ranks({2}, [](const Communicator& comm) {
-        const at::Tensor weight = filled({4}, comm.rank(), 0).requires_grad_();
-        broadcast_parameters(std::vector{weight}, 0, comm);
-        INFO("a parameter stays a leaf that requires a gradient, or it can no longer be trained");
-        CHECK(weight.requires_grad());
-        CHECK(weight.is_leaf());
-        CHECK_FALSE(weight.grad().defined());
-        if (weight.requires_grad()) {
-            weight.square().sum().backward();
-            auto twice = input(4, 0);
-            scale(twice, 2.0F);
-            CHECK(same(elements(weight.grad()), twice));
+        for (const bool contiguous : {true, false}) {
+            INFO(
+                "a tensor that requires a gradient and is" << (contiguous ? "" : " not")
+                                                           << " contiguous"
+            );
+            const at::Tensor numbers = filled({3, 4}, comm.rank(), 0);
+            const at::Tensor weight = (contiguous ? numbers : numbers.t()).requires_grad_();
+            broadcast_parameters(std::vector{weight}, 0, comm);
+            INFO("a parameter stays a leaf that requires a gradient, or it can no longer be trained"
+            );
+            CHECK(weight.requires_grad());
+            CHECK(weight.is_leaf());
+            CHECK_FALSE(weight.grad().defined());
+            if (weight.requires_grad()) {
+                weight.square().sum().backward();
+                std::vector<float> twice = elements(weight);
+                scale(twice, 2.0F);
+                CHECK(same(elements(weight.grad()), twice));
+            }
         }
     });
 }
@@ -152,18 +160,21 @@ TEST_CASE("broadcast_parameters lets only the root send, and each tensor once to
 
 TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
     on_ranks({1, 3}, [](const Communicator& comm) {
-        const auto parameters = model(comm.rank());
+        const std::vector<at::Tensor> none;
         for (const int root : {-1, comm.size()}) {
-            bool refused = false;
-            try {
-                broadcast_parameters(parameters, root, comm);
-            } catch (const std::invalid_argument&) {
-                refused = true;
+            for (const auto& parameters : {model(comm.rank()), none}) {
+                bool refused = false;
+                try {
+                    broadcast_parameters(parameters, root, comm);
+                } catch (const std::invalid_argument&) {
+                    refused = true;
+                }
+                INFO(
+                    "root " << root << " of " << comm.size() << " ranks, " << parameters.size()
+                            << " parameters: std::invalid_argument, please"
+                );
+                CHECK(refused);
             }
-            INFO(
-                "root " << root << " of " << comm.size() << " ranks: std::invalid_argument, please"
-            );
-            CHECK(refused);
         }
     });
 }

@@ -84,3 +84,20 @@ TEST_CASE("an exercise that cannot run here is passed over, and remembered") {
     CHECK(current_exercise(manifest, read_progress(root))->name == "last");
     fs::remove_all(root);
 }
+
+TEST_CASE("without a GPU nobody is sent to an exercise that needs one") {
+    Manifest manifest;
+    manifest.exercises.resize(2);
+    manifest.exercises[0].name = "kernel";
+    manifest.exercises[0].needs = "cuda";
+    manifest.exercises[1].name = "last";
+    Progress progress;
+    progress.current = "kernel";
+    CHECK(current_exercise(manifest, progress, true)->name == "kernel");
+    CHECK(current_exercise(manifest, progress, false)->name == "last");
+    CHECK(passed_over(manifest.exercises[0], progress, false) == "needs a GPU");
+    CHECK(passed_over(manifest.exercises[0], progress, true).empty());
+    CHECK(passed_over(manifest.exercises[1], progress, false).empty());
+    progress.skipped = {"last"};
+    CHECK(passed_over(manifest.exercises[1], progress, false) == "was skipped when last run");
+}

@@ -1,15 +1,16 @@
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
-#include "course/cli/exercises/progress.hpp"
 #include "course/cli/launch/launch.hpp"
-#include "course/cli/launch/leftovers.hpp"
+#include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
-#include "course/protocol/protocol.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -56,24 +57,31 @@ TEST_CASE("a program that runs too long is ended, with its children") {
     CHECK_FALSE(lives(ended.output));
 }
 
-TEST_CASE("what a job leaves behind is ended with it, also in a session of its own; nothing else is"
-) {
-    RunOptions options;
-    const auto start = [&](const std::string& folder) {
-        options.environment = {{dist::harness::kEnvFolder, folder}};
-        return run(context(), {"sh", "-c", "setsid sleep 60 >&- 2>&- & echo $!"}, options).output;
+TEST_CASE("what a program leaves behind is ended with it and counted, whatever it made of itself") {
+    const auto left_by = [](const std::string& daemon) {
+        const Ended ended =
+            run(context(), {"bash", "-c", daemon + " >&- 2>&- & echo $!; disown; exit 3"});
+        CHECK(ended.status == 3);
+        CHECK_FALSE(lives(ended.output));
+        return ended.left_processes;
     };
-    const std::string another = start("/runs/10");
-    std::string left;
-    {
-        const Leftovers leftovers("/runs/1");
-        left = start("/runs/1");
-        CHECK(lives(left));
-    }
-    CHECK_FALSE(lives(left));
-    CHECK(lives(another));
-    { const Leftovers of_the_other("/runs/10"); }
-    CHECK_FALSE(lives(another));
+    CHECK(left_by("sleep 60") == 1);
+    CHECK(left_by("setsid sleep 60") == 1);
+    CHECK(left_by("env -i setsid sleep 60") == 1);
+    CHECK(run(context(), {"sh", "-c", "sleep 0.1 & wait"}).left_processes == 0);
+}
+
+TEST_CASE("a process that falls to the keeper, and ends it, is ended; other programs are not") {
+    auto another = std::async(std::launch::async, [] {
+        return run(context(), {"sh", "-c", "setsid sleep 2 & wait; echo whole"});
+    });
+    const std::string orphan =
+        "sleep 0.2; read _ _ _ parent _ < /proc/$BASHPID/stat; kill -9 $parent; exec sleep 60";
+    const Ended ended = run(context(), {"bash", "-c", "( (" + orphan + ") & echo $! ); sleep 60"});
+    CHECK(ended.killed);
+    CHECK(ended.seconds < 20);
+    CHECK_FALSE(lives(ended.output));
+    CHECK(another.get().output == "whole\n");
 }
 
 TEST_CASE("whoever waits for a program may call it off") {
@@ -105,19 +113,44 @@ TEST_CASE("rank counts that make no sense are refused") {
     CHECK_NOTHROW(expect_rank_count(5));
 }
 
-TEST_CASE("progress comes back as it was written, and its absence is an empty one") {
-    const fs::path root = fs::temp_directory_path() / ("cli_progress_" + std::to_string(getpid()));
-    CHECK(read_progress(root).done.empty());
-    Progress progress;
-    progress.done = {"a", "b"};
-    progress.hints["c"] = 2;
-    progress.solutions_seen = {"a"};
-    progress.current = "c";
-    write_progress(root, progress);
-    const Progress again = read_progress(root);
-    CHECK(again.done == progress.done);
-    CHECK(again.hints == progress.hints);
-    CHECK(again.solutions_seen == progress.solutions_seen);
-    CHECK(again.current == "c");
-    fs::remove_all(root);
+TEST_CASE("the folder of a run goes with it, and takes along what a killed command has left") {
+    Context here = context();
+    here.root /= "cli_folder_" + std::to_string(getpid());
+    const pid_t gone = std::stoi(run(context(), {"sh", "-c", "echo $$"}).output);
+    const fs::path stale = run_folders(here) / (std::to_string(gone) + "-1");
+    const fs::path kept = run_folders(here) / ("kept-" + std::to_string(gone) + "-1");
+    const fs::path shared = "/dev/shm/shardlings-" + std::to_string(gone) + "-1";
+    const fs::path of_another = run_folders(here) / (std::to_string(getppid()) + "-1");
+    for (const fs::path& folder : {stale, kept, shared, of_another}) {
+        fs::create_directories(folder);
+    }
+    fs::path mine;
+    {
+        const RunFolder folder(here, false);
+        mine = folder.path();
+        CHECK(fs::is_directory(mine));
+        CHECK_FALSE(fs::exists(stale));
+        CHECK_FALSE(fs::exists(shared));
+    }
+    CHECK_FALSE(fs::exists(mine));
+    CHECK(fs::exists(kept));
+    CHECK(fs::exists(of_another));
+    fs::remove_all(here.root);
+}
+
+TEST_CASE("where MPI has no room is said before it is tried, with the folder") {
+    CHECK(missing_room(4, fs::temp_directory_path()).empty());
+    const char* before = std::getenv("TMPDIR");
+    const std::string kept = before == nullptr ? "/tmp" : before;
+    setenv("TMPDIR", "/dev/full/session", 1);
+    CHECK(
+        missing_room(4) ==
+        "/dev/full/session, where MPI keeps its session, cannot be written; set TMPDIR to a folder "
+        "with room"
+    );
+    setenv("TMPDIR", kept.c_str(), 1);
+    // more ranks than any memory can hold
+    const std::string line = missing_room(2'000'000'000);
+    CHECK(line.find("no space left in /dev/shm, the memory that ranks share: ") == 0);
+    CHECK(missing_room(4, "/dev/full/runs").find("/dev/full/runs, where a run leaves") == 0);
 }

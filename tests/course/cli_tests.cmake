@@ -1,6 +1,14 @@
 # The command: how it reads what compilers, processes and people leave it.
-add_executable(cli_test EXCLUDE_FROM_ALL cli_gpu_test.cpp cli_text_test.cpp cli_verdict_test.cpp cli_process_test.cpp)
+add_executable(cli_test EXCLUDE_FROM_ALL
+  cli_gpu_test.cpp cli_screen_test.cpp cli_text_test.cpp cli_report_test.cpp cli_verdict_test.cpp cli_process_test.cpp
+  cli_progress_test.cpp)
 target_link_libraries(cli_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(cli_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 add_test(NAME cli COMMAND cli_test)
 set_tests_properties(cli PROPERTIES LABELS cli)
+
+# Output that could not be written is an error of one line, not a short document.
+add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_test.sh $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
+  ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
+add_dependencies(cli_test shardlings_cli)

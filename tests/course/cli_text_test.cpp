@@ -3,9 +3,7 @@
 
 #include "course/cli/build/diagnostics.hpp"
 #include "course/cli/exercises/manifest.hpp"
-#include "course/cli/judge/explain.hpp"
 #include "course/cli/process/error.hpp"
-#include "course/cli/report/report.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -14,30 +12,6 @@ namespace {
 
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
-}
-
-RankResult waiting(int rank, int peer, const std::string& call, int tag = 0) {
-    RankResult result;
-    result.rank = rank;
-    result.phase = "waiting";
-    result.state = "blocked";
-    result.call = call;
-    result.peer = peer;
-    result.tag = tag;
-    return result;
-}
-
-RankResult standing(int rank, const std::string& phase) {
-    RankResult result;
-    result.rank = rank;
-    result.phase = phase;
-    return result;
-}
-
-std::string explained(const std::vector<RankResult>& ranks) {
-    TestResult test;
-    test.per_rank = ranks;
-    return explain_hang(test);
 }
 
 }  // namespace
@@ -128,106 +102,4 @@ TEST_CASE("what CMake misses is told without its decoration") {
         first_error(log, "/repo", "x") ==
         "MPI was not found.  On Debian: apt-get install libopenmpi-dev"
     );
-}
-
-TEST_CASE("a circle of sends is explained by its order") {
-    const std::string text = explained(
-        {waiting(0, 1, "MPI_Send(to rank 1, tag 0, 4 bytes)"),
-         waiting(1, 2, "MPI_Send(to rank 2, tag 0, 4 bytes)"),
-         waiting(2, 0, "MPI_Send(to rank 0, tag 0, 4 bytes)")}
-    );
-    CHECK(has(text, "0 waits for 1, 1 waits for 2, 2 waits for 0"));
-    CHECK(has(text, "every rank sends first"));
-}
-
-TEST_CASE("a circle that starts elsewhere names only its members") {
-    const std::string text = explained(
-        {waiting(0, 1, "MPI_Recv(from rank 1, tag 0, 4 bytes)"),
-         waiting(1, 2, "MPI_Recv(from rank 2, tag 0, 4 bytes)"),
-         waiting(2, 1, "MPI_Recv(from rank 1, tag 0, 4 bytes)")}
-    );
-    CHECK(text == "1 waits for 2, 2 waits for 1: every rank receives first, and nobody has sent");
-}
-
-TEST_CASE("tags that do not match are named before the circle they make") {
-    const std::string text = explained(
-        {waiting(0, 1, "MPI_Send(to rank 1, tag 5, 4 bytes)", 5),
-         waiting(1, 0, "MPI_Recv(from rank 0, tag 3, 4 bytes)", 3)}
-    );
-    CHECK(has(text, "rank 0 sends to rank 1 with tag 5, and rank 1 receives with tag 3"));
-}
-
-TEST_CASE("a rank that waits for one that has returned") {
-    const std::string text =
-        explained({standing(0, "returned"), waiting(1, 0, "MPI_Recv(from rank 0, tag 0, 4 bytes)")}
-        );
-    CHECK(has(text, "rank 1 waits for rank 0, which has returned already without sending to it"));
-}
-
-TEST_CASE("collectives in different order, and one that a rank leaves out") {
-    const RankResult barrier = waiting(2, -1, "MPI_Barrier");
-    CHECK(
-        has(explained(
-                {waiting(0, -1, "MPI_Allreduce(8 bytes)"), waiting(1, -1, "MPI_Allreduce(8 bytes)"),
-                 barrier}
-            ),
-            "rank 2 is in MPI_Barrier, the others in MPI_Allreduce(8 bytes)")
-    );
-    CHECK(
-        has(explained({standing(0, "returned"), standing(1, "returned"), barrier}),
-            "rank 2 is in MPI_Barrier, and ranks 0 and 1 do not come")
-    );
-}
-
-TEST_CASE("an exception on one rank explains why the others wait") {
-    RankResult thrower = standing(1, "threw");
-    thrower.message = "std::runtime_error was thrown: no";
-    const std::string text =
-        explained({waiting(0, 1, "MPI_Recv(from rank 1, tag 0, 4 bytes)"), thrower});
-    CHECK(has(text, "rank 1 left by an exception, and rank 0 waits for it"));
-    CHECK(has(text, "std::runtime_error was thrown: no"));
-}
-
-TEST_CASE("a crash tells a null pointer from another address, and repeats a sanitizer's line") {
-    CHECK(has(explain_signal(2, 11, 0, ""), "rank 2 died of SIGSEGV: it used a null pointer"));
-    CHECK(has(explain_signal(2, 11, 0xdead000, ""), "0xdead000"));
-    CHECK(has(explain_signal(0, 6, 0, "free(): double free detected"), "double free detected"));
-    CHECK(has(
-        explain_signal(0, 6, 0, "=1=ERROR: AddressSanitizer: heap-buffer-overflow on address\n"),
-        "AddressSanitizer: heap-buffer-overflow"
-    ));
-}
-
-TEST_CASE("a failed run is reported with the check, the command to repeat it and the file to edit"
-) {
-    const Manifest manifest = read_manifest(REPOSITORY);
-    Result result;
-    result.exercise = "send_recv";
-    result.source = "exercises/01_point_to_point/send_recv.cpp";
-    result.status = State::fail;
-    TestResult good;
-    good.name = "it sends";
-    good.status = State::pass;
-    TestResult bad;
-    bad.name = "it receives";
-    bad.status = State::fail;
-    bad.ranks = 3;
-    bad.repro = "./shardlings run send_recv -n 3 --seed 1 --test 'it receives'";
-    RankResult rank = standing(1, "");
-    rank.failures = {
-        {"same(data, expected)", "index 7: expected 21, got 14", "/x/send_recv_test.cpp", 41, {}}};
-    rank.output = "chunk 0\n";
-    bad.per_rank = {standing(0, ""), rank};
-    result.tests = {good, bad};
-    const std::string text = report(result, &manifest.find("send_recv"), false);
-    CHECK(has(text, "pass  it sends\n"));
-    CHECK(has(text, "FAIL  it receives   3 ranks\n"));
-    CHECK(has(text, "same(data, expected)   send_recv_test.cpp:41"));
-    CHECK(has(text, "rank 1: index 7: expected 21, got 14"));
-    CHECK(has(text, "[rank 1] chunk 0"));
-    CHECK(has(text, "1 passed, 1 failed"));
-    CHECK(has(text, "Again, exactly this:  " + bad.repro));
-    CHECK(has(text, "./shardlings hint send_recv"));
-    CHECK(text.ends_with("Edit:                 exercises/01_point_to_point/send_recv.cpp\n"));
-    CHECK_FALSE(has(text, "\033"));
 }

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/records.hpp"
 #include "course/cli/judge/verdict.hpp"
 #include "tests/harness/catch2.hpp"
@@ -139,7 +140,28 @@ TEST_CASE("a failing rank decides, and ranks that were stopped do not") {
     const Verdict verdict = judge(run.job());
     CHECK(verdict.tests.front().status == State::fail);
     CHECK(verdict.tests.front().message == "rank 1: std::runtime_error was thrown: no");
-    CHECK(verdict.tests.front().per_rank[0].state == "blocked");
+    CHECK(verdict.tests.front().per_rank[0].state == RankState::blocked);
+}
+
+TEST_CASE("the world of a test is the one that failed, not the largest that it ran on") {
+    HandMade run(5);
+    run.plan({"a"});
+    for (int r = 0; r < 5; ++r) {
+        const std::string state = r == 1 ? "fail" : "pass";
+        run.record(r, "a", state, {{"ranks", r < 3 ? 3 : 5}});
+    }
+    run.finish();
+    const TestResult test = judge(run.job()).tests.front();
+    CHECK(test.ranks == 3);
+    CHECK(test.per_rank.size() == 3);
+}
+
+TEST_CASE("a word that is not in the protocol is a fault of the harness") {
+    HandMade run(1);
+    run.plan({"a"});
+    run.record(0, "a", "splendid");
+    run.finish();
+    CHECK(judge(run.job()).tests.front().status == State::harness_error);
 }
 
 TEST_CASE("a hang is explained from where the ranks stood") {
@@ -149,7 +171,13 @@ TEST_CASE("a hang is explained from where the ranks stood") {
         const std::string call = "MPI_Send(to rank " + std::to_string(1 - r) + ", tag 0, 4 bytes)";
         run.record(
             r, "a", "hang",
-            {{"wait", {{"phase", "waiting"}, {"call", call}, {"peer", 1 - r}, {"tag", 0}}}}
+            {{"wait",
+              {{"phase", "waiting"},
+               {"call", call},
+               {"kind", "message"},
+               {"direction", "send"},
+               {"peer", 1 - r},
+               {"tag", 0}}}}
         );
     }
     run.finish();
@@ -228,7 +256,6 @@ TEST_CASE("a run's document is JSON, whatever a program printed") {
     test.name = "a";
     test.status = State::skipped;
     RankResult rank;
-    rank.state = "ok";
     rank.output = "\xff\xfe not text";
     test.per_rank = {rank};
     result.tests = {test};
@@ -239,4 +266,50 @@ TEST_CASE("a run's document is JSON, whatever a program printed") {
         CHECK(document.contains(field));
     }
     CHECK(document["tests"][0]["skip_reason"] == "not said");
+}
+
+TEST_CASE("a rank whose watching process was killed is named; the others were asked to end") {
+    HandMade run(3);
+    run.plan({"a", "b"});
+    run.pass_everywhere("a");
+    run.record(2, "b", "pass");
+    for (int r = 0; r < 3; ++r) {
+        run.board().slot[r].watcher = 100 + r;
+        run.board().slot[r].end = r == 1 ? harness::End::none : harness::End::left;
+    }
+    const Verdict verdict = judge(run.job());
+    REQUIRE(verdict.tests.size() == 2);
+    CHECK(verdict.tests[1].status == State::crash);
+    CHECK(has(verdict.tests[1].message, "rank 1 ended the process that watches over it"));
+}
+
+TEST_CASE("an mpirun that was killed is named, whatever its ranks did then") {
+    HandMade run(2);
+    run.plan({"a"});
+    run.board().slot[0].end = harness::End::exited;
+    Job job = run.job();
+    job.killed = true;
+    CHECK(judge(job).tests.front().status == State::crash);
+    CHECK(has(judge(job).tests.front().message, "mpirun, which started the ranks, was killed"));
+}
+
+TEST_CASE("a rank that ended inside MPI_Init is MPI's failure, and one that found no room a disk's"
+) {
+    HandMade run(2);
+    run.board().slot[1].end = harness::End::exited;
+    run.board().slot[1].starting = 1;
+    Job job = run.job();
+    job.status = 1;
+    job.output = "PMIX ERROR: OUT-OF-RESOURCE\nexited with non-zero status";
+    const TestResult test = explain_no_plan(job);
+    CHECK(test.status == State::harness_error);
+    CHECK(has(test.message, "MPI did not start, as if no space were left in /tmp (or TMPDIR)"));
+
+    run.plan({"a"});
+    run.board().died = 2;
+    run.board().slot[1].end = harness::End::no_room;
+    std::strcpy(run.board().slot[1].end_message, "rank 1: no space left in /dev/shm");
+    const Verdict verdict = judge(run.job());
+    CHECK(overall(verdict.tests) == State::harness_error);
+    CHECK(has(verdict.tests.front().message, "no space left in /dev/shm"));
 }

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "course/cli/process/mpirun.hpp"
+#include "course/cli/process/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
 
 namespace {
@@ -51,11 +54,15 @@ struct Outcome {
 };
 
 Outcome bench(const Folder& folder, const std::string& arguments) {
+    using namespace dist::cli;
     const fs::path out = folder.path / "out";
     const fs::path err = folder.path / "err";
+    constexpr int kRanks = 2;
+    std::vector<std::string> words = mpirun(kRanks, Purpose::work);
+    words.emplace_back(BENCH);
+    const std::string command = shell_line(words, mpi_environment(kRanks, Purpose::work));
     const int ended = std::system(
-        fmt::format("{} {} > {} 2> {}", BENCH_COMMAND, arguments, out.string(), err.string())
-            .c_str()
+        fmt::format("{} {} > {} 2> {}", command, arguments, out.string(), err.string()).c_str()
     );
     Outcome outcome{WEXITSTATUS(ended), text_of(out), text_of(err)};
     fs::remove(out);
@@ -83,6 +90,17 @@ TEST_CASE("bench --json prints one document, with nothing wrong in it") {
     }
     CHECK(document["points"][9]["algorithm"] == "ring");
     CHECK(document["points"][9]["count"] == 5);
+    const std::set<std::string> candidates{
+        "naive", "ring", "recursive_doubling", "halving_doubling"};
+    REQUIRE(document["choices"].size() == 3);
+    for (const auto& point : document["points"]) {
+        CHECK(point["chose"].is_string() == (point["algorithm"] == "auto"));
+    }
+    for (const auto& choice : document["choices"]) {
+        CHECK(candidates.contains(choice["chose"].get<std::string>()));
+        CHECK(candidates.contains(choice["by_model"].get<std::string>()));
+        CHECK(choice["model_over_best"].get<double>() >= 1.0);
+    }
 }
 
 TEST_CASE("bench broadcast: every algorithm brings the root's data") {
@@ -119,6 +137,21 @@ TEST_CASE("bench writes CSV and an SVG plot, and leaves no temporary file") {
     }
     const auto files = std::distance(fs::directory_iterator(folder.path), fs::directory_iterator());
     CHECK(files == (plot.empty() ? 1 : 2));
+}
+
+TEST_CASE("what cannot be written is an error of one line that names the file") {
+    const Folder folder;
+    if (!fs::exists("/dev/full")) {
+        return;
+    }
+    for (const char* option : {"--to", "--csv"}) {
+        const Outcome run =
+            bench(folder, fmt::format("all_reduce --sizes 4 --iterations 1 {} /dev/full", option));
+        INFO(run.err);
+        CHECK(run.status == 1);
+        CHECK(run.complaint().starts_with("bench: cannot write /dev/full"));
+        CHECK(run.complaint().ends_with("No space left on device\n"));
+    }
 }
 
 TEST_CASE("bad arguments are answered by one line, once, and status 2") {

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "course/lab/bound.hpp"
+#include "course/lab/picture.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
 #include "tests/harness/catch2.hpp"
@@ -17,6 +21,7 @@ namespace {
 Point point(const std::string& algorithm, std::size_t size_bytes, double median_s) {
     return {
         .algorithm = algorithm,
+        .chose = {},
         .size_bytes = size_bytes,
         .min_s = median_s * 0.9,
         .median_s = median_s,
@@ -36,10 +41,10 @@ Report example() {
         .seed = 7,
         .notes = {"mine is left out: a reason"},
         .bound = {},
+        .choices = {},
         .points = {}};
     report.machine.ranks = 4;
-    report.bound = {
-        .p = 4, .bus_factor = 1.5, .alpha_s = 1e-6, .bytes_per_s_of_message = {{262144, 3e9}}};
+    report.bound = {.p = 4, .bus_factor = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
     for (const std::size_t size_bytes : {1024U, 1048576U}) {
         const double ring_s = 1e-6 + static_cast<double>(size_bytes) / 1e9;
         report.points.push_back(point("naive", size_bytes, 4 * ring_s));
@@ -60,16 +65,23 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the lower bound is latency for small sizes and bandwidth for large ones") {
+TEST_CASE("messages are bound by latency for small sizes and by copies for large ones") {
     const LowerBound bound{
         .p = 5,
         .bus_factor = 1.6,
-        .alpha_s = 1e-6,
-        .bytes_per_s_of_message = {{4, 4e6}, {1000, 2e9}, {1000000, 1e9}}};
-    CHECK(bound.seconds(4) == Approx(3e-6));              // ceil(log2 5) exchanges
-    CHECK(bound.seconds(100000) == Approx(1.6e5 / 1e9));  // messages of 20000 bytes or more
-    CHECK(bound.seconds(5000) == Approx(1.6 * 5000 / 2e9));
-    CHECK(LowerBound{.bytes_per_s_of_message = {}}.seconds(1000) == 0.0);  // one rank
+        .hop_s = 1e-6,
+        .pass_bytes_per_s = {{1000, 2e9}, {1000000, 1e9}}};
+    CHECK(bound.seconds(4, Means::messages) == Approx(3e-6));              // ceil(log2 5) in a row
+    CHECK(bound.seconds(100000, Means::messages) == Approx(1.6e5 / 1e9));  // 20000 bytes or more
+    CHECK(bound.seconds(5000, Means::messages) == Approx(1.6 * 5000 / 2e9));
+    CHECK(LowerBound{.pass_bytes_per_s = {}}.seconds(1000, Means::messages) == 0.0);  // one rank
+}
+
+TEST_CASE("what may share memory is bound by what it reads and writes, not by messages") {
+    const LowerBound bound{
+        .p = 4, .bus_factor = 1.5, .hop_s = 1e-3, .pass_bytes_per_s = {{1000, 2e9}}};
+    CHECK(bound.seconds(4000, Means::shared_memory) == Approx(4000 / 2e9));
+    CHECK(bound.seconds(4000, Means::library) == Approx(4000 / 2e9));
 }
 
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {
@@ -83,6 +95,7 @@ TEST_CASE("rows hold bandwidths, ratios and efficiency") {
     CHECK(ring.vs_mpi.value() == Approx(2.0));
     CHECK(ring.bound_s == Approx(1.5 * 1048576 / 3e9));
     CHECK(ring.efficiency.value() == Approx(0.5).epsilon(0.01));
+    CHECK(all[5].bound_s == Approx(1048576 / 3e9));  // mpi: nobody knows whether by messages
 }
 
 TEST_CASE("a ratio to an algorithm that was not measured is left empty") {
@@ -116,7 +129,7 @@ TEST_CASE("CSV has one line for the names and one for each point, all with as ma
     const std::vector<std::string> lines = lines_of(to_csv(example()));
     REQUIRE(lines.size() == 7);
     for (const std::string& line : lines) {
-        CHECK(std::count(line.begin(), line.end(), ',') == 16);
+        CHECK(std::count(line.begin(), line.end(), ',') == 17);
     }
 }
 
@@ -130,4 +143,86 @@ TEST_CASE("JSON holds the machine, the points and a fit for each algorithm") {
     REQUIRE(document["fits"].size() == 3);
     CHECK(document["fits"][1]["alpha_us"].get<double>() == Approx(1.0));
     CHECK(document["fits"][1]["beta_gbs"].get<double>() == Approx(1.0));
+    CHECK(document["fits"][1]["beta_ns_per_byte"].get<double>() == Approx(1.0));
+}
+
+TEST_CASE("a long name widens its column in every line alike") {
+    Report report = example();
+    report.algorithms[1] = find_algorithms(report.collective, {"recursive_doubling"}).front();
+    for (Point& point : report.points) {
+        point.algorithm = point.algorithm == "ring" ? "recursive_doubling" : point.algorithm;
+    }
+    std::vector<std::size_t> widths;
+    for (const std::string& line : lines_of(to_table(report))) {
+        if (!line.starts_with('#')) {
+            widths.push_back(line.size());
+        }
+    }
+    REQUIRE(widths.size() == 7);
+    CHECK(std::ranges::count(widths, widths[0]) == 7);
+}
+
+TEST_CASE("auto says what it ran, and what the model would have chosen") {
+    Report report = example();
+    const auto candidates = candidates_of_auto();
+    report.algorithms = find_algorithms(report.collective, {"naive", "ring", "auto"});
+    for (Point& point : report.points) {
+        if (point.algorithm == "mpi") {
+            point.algorithm = "auto";
+            point.chose = "naive";
+        }
+    }
+    report.choices = {
+        {.size_bytes = 1024,
+         .best = candidates[0],
+         .by_model = candidates[1],
+         .model_over_best = 1.5},
+        {.size_bytes = 1048576, .best = candidates[0], .by_model = candidates[0]}};
+    const std::string table = to_table(report);
+    CHECK(
+        table.find("1 KiB ring, 1.50 times as long as naive in the trial\n") != std::string::npos
+    );
+    CHECK(table.find("1 MiB naive: the same\n") != std::string::npos);
+    CHECK(lines_of(to_csv(report))[3].ends_with(",naive"));
+    CHECK(lines_of(to_csv(report))[2].ends_with(","));
+    const auto document = nlohmann::json::parse(to_json(report));
+    CHECK(document["points"][2]["chose"] == "naive");
+    CHECK(document["points"][1]["chose"].is_null());
+    CHECK(document["choices"][0]["by_model"] == "ring");
+    CHECK(document["choices"][0]["model_over_best"] == 1.5);
+}
+
+TEST_CASE("the picture has a colour and a mark for each algorithm, in both panels") {
+    Report report = example();
+    report.algorithms = find_algorithms(report.collective, {});
+    report.points.clear();
+    for (const Algorithm& algorithm : report.algorithms) {
+        report.points.push_back(point(std::string(algorithm.name), 65536, 1e-3));
+    }
+    const std::string script = gnuplot_script(report);
+    std::set<std::string> colours;
+    std::set<std::string> marks;
+    const std::regex curve("pt ([0-9]+) ps [0-9.]+ lc rgb '(#[0-9A-F]{6})' title '([a-z_]+)'");
+    std::map<std::string, int> drawn;
+    for (std::sregex_iterator i(script.begin(), script.end(), curve); i != std::sregex_iterator();
+         ++i) {
+        marks.insert((*i)[1]);
+        colours.insert((*i)[2]);
+        ++drawn[(*i)[3]];
+    }
+    CHECK(colours.size() == report.algorithms.size());
+    CHECK(marks.size() == report.algorithms.size());
+    for (const Algorithm& algorithm : report.algorithms) {
+        INFO(algorithm.name);
+        CHECK(drawn[std::string(algorithm.name)] == 2);
+    }
+    CHECK(script.find("'64 KiB' 65536") != std::string::npos);
+}
+
+TEST_CASE("without naive the picture has no panel with ratios to it") {
+    Report report = example();
+    std::erase_if(report.points, [](const Point& p) { return p.algorithm == "naive"; });
+    std::erase_if(report.algorithms, [](const Algorithm& a) { return a.name == "naive"; });
+    CHECK(gnuplot_script(report).find("naive") == std::string::npos);
+    CHECK(gnuplot_script(example()).find("'times as fast as naive'") != std::string::npos);
 }

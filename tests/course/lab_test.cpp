@@ -1,3 +1,5 @@
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -7,6 +9,7 @@
 #include "course/lab/options.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/statistics.hpp"
+#include "course/lab/units.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -55,20 +58,36 @@ TEST_CASE("the 95th percentile is interpolated") {
 }
 
 TEST_CASE("the fit finds the alpha and beta that times were made of") {
-    const std::vector<double> sizes{1e3, 1e5, 1e7};
-    const std::vector<double> times{2e-6 + 1e3 / 5e9, 2e-6 + 1e5 / 5e9, 2e-6 + 1e7 / 5e9};
-    const auto line = fit_alpha_beta(sizes, times);
-    REQUIRE(line);
-    CHECK(line->alpha_s == Approx(2e-6));
-    CHECK(line->beta_bytes_per_s == Approx(5e9));
-    CHECK(line->r2 == Approx(1.0));
+    std::vector<Measurement> points;
+    for (const double bytes : {1e3, 1e5, 1e7}) {
+        points.push_back({static_cast<std::size_t>(bytes), 2e-6 + 2e-10 * bytes});
+    }
+    const Fit fit = fit_line(points);
+    REQUIRE(fit.line);
+    CHECK(fit.line->cost.alpha_s == Approx(2e-6));
+    CHECK(fit.line->cost.beta_s_per_byte == Approx(2e-10));
+    CHECK(fit.line->r2 == Approx(1.0));
+    points[1].seconds *= 2;
+    CHECK(fit_line(points).line->r2 < 0.99);
 }
 
-TEST_CASE("there is no fit through one size, nor through times that do not grow, or grow faster") {
-    const std::vector<double> sizes{1e3, 1e6};
-    CHECK_FALSE(fit_alpha_beta(std::vector<double>{1e3}, std::vector<double>{1e-6}));
-    CHECK_FALSE(fit_alpha_beta(sizes, std::vector<double>{2e-6, 1e-6}));
-    CHECK_FALSE(fit_alpha_beta(sizes, std::vector<double>{1e-6, 2e-3}));
+TEST_CASE("where there is no fit, it says which way the times went") {
+    const auto why_none = [](const std::vector<Measurement>& points) {
+        CHECK_FALSE(fit_line(points).line);
+        return fit_line(points).why_none;
+    };
+    CHECK(why_none({{1000, 1e-6}, {1000, 2e-6}}) == "it takes two sizes");
+    CHECK(why_none({{1000, 2e-6}, {100'000, 1e-6}}) == "the times fall while the sizes grow");
+    CHECK(why_none({{1000, 1e-6}, {100'000, 1e-6}}) == "the times are the same for all sizes");
+    CHECK(why_none({{1000, 1e-6}, {100'000, 2e-3}}) == "the times grow faster than the sizes");
+}
+
+TEST_CASE("sizes are read in KiB and MiB") {
+    CHECK(in_words(4) == "4 B");
+    CHECK(in_words(1000) == "1000 B");
+    CHECK(in_words(65536) == "64 KiB");
+    CHECK(in_words(std::size_t{85} << 20U) == "85 MiB");
+    CHECK(in_words(std::size_t{1} << 30U) == "1 GiB");
 }
 
 TEST_CASE("a size is bytes, or a number with K, M or G for powers of 1024") {
@@ -127,6 +146,31 @@ TEST_CASE("an unknown collective or algorithm is answered with those that exist"
         "no algorithm \"rign\" for all_reduce; there are: naive, ring, recursive_doubling, "
         "halving_doubling, tree, auto, shared, mpi, mine"
     );
+}
+
+TEST_CASE("the bench's help and the README name every algorithm that the registry has") {
+    std::string help;
+    char* argv[] = {const_cast<char*>("bench"), const_cast<char*>("--help")};
+    parse_options(2, argv, help);
+    std::ifstream file(REPOSITORY "/README.md");
+    const std::string readme{std::istreambuf_iterator<char>(file), {}};
+    for (const char* name : {"all_reduce", "broadcast"}) {
+        for (const Algorithm& algorithm : find_algorithms(find_collective(name), {})) {
+            INFO(algorithm.name);
+            CHECK(help.find(std::string(algorithm.what)) != std::string::npos);
+            CHECK(readme.find("`" + std::string(algorithm.name) + "`") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("auto chooses from the algorithms of the cost model, in its order") {
+    const auto candidates = candidates_of_auto();
+    using enum AllReduceAlgorithm;
+    REQUIRE(candidates.size() == 4);
+    CHECK(candidates[static_cast<std::size_t>(naive)].name == "naive");
+    CHECK(candidates[static_cast<std::size_t>(ring)].name == "ring");
+    CHECK(candidates[static_cast<std::size_t>(recursive_doubling)].name == "recursive_doubling");
+    CHECK(candidates[static_cast<std::size_t>(halving_doubling)].name == "halving_doubling");
 }
 
 TEST_CASE("algorithms come in the order asked for, each once") {

@@ -4,9 +4,15 @@
 # command's output. `...` in a line stands for anything within that line: times, counts, places.
 # A block marked `console check gpu` needs CUDA and NCCL to be built: without them it is skipped.
 #
-# usage: lessons_test.sh [TEXT]    only blocks whose command holds TEXT
+# usage: lessons_test.sh [--renew] [TEXT]    only blocks whose command holds TEXT
+#        --renew writes into the lesson what is printed now, where that is something else: read the diff
 set -u
 cd "$(dirname "$0")/../.." || exit 70
+renew=
+if [ "${1:-}" = --renew ]; then
+    renew=yes
+    shift
+fi
 only=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -55,6 +61,38 @@ normalised() { # EXPECTED
     done
 }
 
+# Prints standard input as a lesson shows it: a line that the old text has room for stays as it was there, and
+# in a new one times and places are left open.
+as_shown() { # EXPECTED
+    local line p
+    local -a expected pattern
+    mapfile -t expected <"$1"
+    mapfile -t pattern < <(sed -e 's/[^[:alnum:]]/\\&/g' -e 's/\\\.\\\.\\\./*/g' "$1")
+    while IFS= read -r line || [ -n "$line" ]; do
+        for p in "${!pattern[@]}"; do
+            # shellcheck disable=SC2053
+            if [[ $line == ${pattern[p]} ]]; then
+                printf '%s\n' "${expected[p]}"
+                continue 2
+            fi
+        done
+        printf '%s\n' "$line" | sed -E -e 's/\(([0-9]+\.[0-9]) s\)/(... s)/' -e 's/(\.(cpp|cu)):[0-9]+/\1:.../g'
+    done
+}
+
+renew() { # BASE
+    local place file line
+    place=$(cat "$1.place")
+    file=${place%:*}
+    line=${place##*:}
+    bash -c "$(cat "$1.command")" </dev/null 2>&1 | as_shown "$1.expected" >"$1.new"
+    awk -v at="$line" -v new="$1.new" '
+        NR <= at { print; next }
+        /^```/ && !done { while ((getline text < new) > 0) print text; done = 1 }
+        done { print }
+    ' "$file" >"$1.lesson" && cat "$1.lesson" >"$file"
+}
+
 check() { # BASE
     local command place
     command=$(cat "$1.command")
@@ -78,6 +116,14 @@ check() { # BASE
 ./shardlings --version >"$work/version" 2>&1 || { cat "$work/version"; exit 70; }  # builds the command
 gpu_missing=$(sed -n 's/^SHARDLINGS_GPU_MISSING:INTERNAL=//p' build/release/CMakeCache.txt)
 split_into_blocks README.md notebooks_md/*.md
+if [ -n "$renew" ]; then
+    for block in $(printf '%s\n' "$work"/*.command | sort -r); do  # the last first: lines above stay where they are
+        if [[ $(cat "$block") == *"$only"* ]] && ! { [ -e "${block%.command}.gpu" ] && [ -n "$gpu_missing" ]; }; then
+            renew "${block%.command}"
+        fi
+    done
+    split_into_blocks README.md notebooks_md/*.md
+fi
 for block in "$work"/*.command; do
     if [ -e "$block" ] && [[ $(cat "$block") == *"$only"* ]]; then
         check "${block%.command}"

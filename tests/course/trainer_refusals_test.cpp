@@ -61,7 +61,7 @@ TEST_CASE("a data folder that is missing or damaged is refused by name", "[train
 }
 
 TEST_CASE("an option that cannot be is refused by all ranks in one line", "[trainer]") {
-    check_contains(refusal("--parallel zero3"), "there is: ddp");
+    check_contains(refusal("--parallel zero3"), "\"zero3\" is not there (yet); there is: average");
     check_contains(
         refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
     );

@@ -1,25 +1,24 @@
 // Whole runs of the trainer, in real processes.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/wait.h>
 
+#include "course/cli/process/mpirun.hpp"
+#include "course/cli/process/subprocess.hpp"
 #include "tests/course/trainer_run.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 Run run_trainer(int ranks, const std::string& arguments) {
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
-    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
-    setenv("OMP_NUM_THREADS", "1", 1);
+    using namespace dist::cli;
     unsetenv("SHARDLINGS_CIFAR10");
+    std::vector<std::string> words = mpirun(ranks, Purpose::work);
+    words.emplace_back(TRAINER);
     const std::string command =
-        std::string(MPIEXEC) + " -n " + std::to_string(ranks) +
-        " --map-by :OVERSUBSCRIBE --bind-to none --mca pml ob1 --mca btl self,vader " + TRAINER +
-        " " + arguments + " 2>&1";
+        shell_line(words, mpi_environment(ranks, Purpose::work)) + " " + arguments + " 2>&1";
     FILE* const pipe = popen(command.c_str(), "r");
     Run run;
     std::array<char, 4096> part{};
@@ -45,6 +44,21 @@ namespace {
 // 96 pictures, 4 steps an epoch with a global batch of 24
 const std::string kLittle = "--model small --train-size 96 --test-size 30 ";
 
+using Records = std::vector<nlohmann::json>;
+
+// The last record with this field.
+nlohmann::json last_with(const std::string& field, const Records& records) {
+    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const auto& record) {
+        return record.contains(field);
+    });
+    REQUIRE(found != records.rend());
+    return *found;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -63,12 +77,11 @@ TEST_CASE(
     INFO(run.output);
     REQUIRE(run.status == 0);
     CHECK(run.output.rfind("data: SYNTHETIC", 0) == 0);
-    CHECK(run.output.find("stack: the reference's: average_gradients") != std::string::npos);
-    CHECK(run.output.find("done: test accuracy") != std::string::npos);
-    const auto records = read_log(log);
-    REQUIRE(records.size() == 88);  // 10 steps and a test, 8 times
-    CHECK(records.back().at("test_accuracy") > 0.6);
-    CHECK(records.back().at("synthetic") == true);
+    CHECK(contains(run.output, "done: test accuracy"));
+    const Records records = read_log(log);
+    REQUIRE(records.size() == 89);  // 10 steps and a test, 8 times; where the time went
+    CHECK(last_with("test_accuracy", records).at("test_accuracy") > 0.6);
+    CHECK(last_with("test_accuracy", records).at("synthetic") == true);
     CHECK(records[0].at("loss") == Approx(std::log(10)).margin(1));
     CHECK(records[86].at("loss") < 1);
     CHECK(records[86].at("images") == 80 * 64);
@@ -80,16 +93,57 @@ TEST_CASE("a step's log line has its loss, its images, and the seconds of its pa
     const Run run = run_trainer(2, kLittle + "--batch 12 --steps 3 --log " + log.string());
     INFO(run.output);
     REQUIRE(run.status == 0);
-    const auto records = read_log(log);
-    REQUIRE(records.size() == 4);
+    const Records records = read_log(log);
+    REQUIRE(records.size() == 5);
     for (const char* const field :
-         {"step", "epoch", "loss", "images", "images_per_s", "forward_s", "backward_s",
+         {"step", "epoch", "loss", "images", "images_per_s", "data_s", "forward_s", "backward_s",
           "communication_s", "optimizer_s"}) {
         INFO(field);
         CHECK(records[2].at(field) > 0);
     }
     CHECK(records[3].contains("test_accuracy"));
     CHECK(records[3].contains("duration_s"));
+}
+
+TEST_CASE("an epoch's line has the mean loss of its steps, and says of how many", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(2, kLittle + "--batch 12 --steps 6 --log " + log.string());
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    const std::vector<double> loss = losses(log);
+    REQUIRE(loss.size() == 6);
+    const Records records = read_log(log);
+    CHECK(records[4].at("train_loss") == Approx((loss[0] + loss[1] + loss[2] + loss[3]) / 4));
+    CHECK(records[4].at("train_steps") == 4);
+    CHECK(records[7].at("train_loss") == Approx((loss[4] + loss[5]) / 2));
+    CHECK(records[7].at("train_steps") == 2);
+    CHECK(contains(run.output, "epoch 1/2  mean over its 4 steps and all ranks: loss "));
+    CHECK(contains(run.output, "epoch 2/2  mean over 2 of its 4 steps and all ranks: loss "));
+}
+
+TEST_CASE("at the end a table, and the log, say where the time went", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(
+        2, kLittle + "--batch 12 --steps 3 --log " + log.string() + " --checkpoint " +
+               (folder.path() / "run").string()
+    );
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    CHECK(contains(run.output, "where rank 0's time went:"));
+    const nlohmann::json times = read_log(log).back();
+    CHECK(times.at("step") == 3);
+    double parts_s = 0;
+    for (const char* const part :
+         {"data", "forward", "backward", "communication", "optimizer", "evaluation",
+          "checkpoint"}) {
+        INFO(part);
+        CHECK(times.at(std::string(part) + "_s") > 0);
+        CHECK(contains(run.output, std::string("\n  ") + part + " "));
+        parts_s += times.at(std::string(part) + "_s").get<double>();
+    }
+    CHECK(parts_s < times.at("total_s"));
 }
 
 TEST_CASE("one, two and three ranks with the same global batch have the same losses", "[trainer]") {
@@ -128,7 +182,10 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
     INFO(rest.output);
     REQUIRE(rest.status == 0);
     CHECK(losses(parts) == losses(whole));
-    CHECK(read_log(parts).back().at("test_accuracy") == read_log(whole).back().at("test_accuracy"));
+    CHECK(
+        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
+        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
+    );
     CHECK(count_files(folder.path() / "run") == 1);
 }
 

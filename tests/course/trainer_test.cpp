@@ -1,18 +1,15 @@
 // The trainer's parts, each by itself.
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
-#include "course/trainer/atomic_file.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
+#include "course/trainer/report.hpp"
 #include "course/trainer/schedule.hpp"
-#include "course/trainer/stack.hpp"
 #include "course/trainer/stop.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"
@@ -51,12 +48,13 @@ TEST_CASE("options are read", "[trainer]") {
     CHECK(options.batch == 32);
     CHECK(options.steps == 7U);
     CHECK(options.log == "a.jsonl");
-    CHECK(options.parallel == "ddp");
+    CHECK(options.parallel == Parallel::average);
     CHECK_FALSE(options.resume);
 }
 
 TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
-    CHECK(contains(refusal({"--parallel", "zero1"}), "there is: ddp"));
+    CHECK(contains(refusal({"--parallel", "zero1"}), "is not there (yet); there is: " + way_names())
+    );
     CHECK(contains(refusal({"--model", "resnet18"}), "resnet34-imagenet"));
     for (const char* const batch : {"0", "-1", "many", "1.5", "99999999999999999999"}) {
         CHECK(contains(
@@ -86,17 +84,25 @@ TEST_CASE("the rate rises for a twentieth of the run, then falls on half a cosin
     CHECK(learning_rate(0.1, 0, 1) == 0.1);
 }
 
-TEST_CASE("the stack's line says whose code each layer is", "[trainer]") {
-    CHECK(
-        describe_stack("") ==
-        "stack: the reference's: average_gradients, ring_all_reduce, ring_reduce_scatter, "
-        "ring_all_gather, ring_shift, chunk_bounds, broadcast_parameters, broadcast, send_recv"
-    );
-    CHECK(
-        describe_stack("ring_shift,all_reduce,broadcast_parameters") ==
-        "stack: yours: ring_shift, broadcast_parameters; the reference's: average_gradients, "
-        "ring_all_reduce, ring_reduce_scatter, ring_all_gather, chunk_bounds, broadcast, send_recv"
-    );
+TEST_CASE("every way of --parallel is found by its name, and told by --help", "[trainer]") {
+    for (const Way& way : ways()) {
+        INFO(way.name);
+        CHECK(parse({"--parallel", way.name.data()}).parallel == way.parallel);
+        CHECK(&way_of(way.parallel) == &way);
+        CHECK(contains(options_help(), std::string(way.name) + ": "));
+        CHECK_FALSE(way.uses.empty());
+    }
+    CHECK(find_way("ddp1") == nullptr);
+}
+
+TEST_CASE("a table says where the time went, with what is in no part", "[trainer]") {
+    const TimeRecord times{.forward_s = 2, .backward_s = 5, .checkpoint_s = 0.5, .total_s = 10};
+    const std::string table = to_table(times);
+    INFO(table);
+    CHECK(contains(table, "  forward             2.0 s  20.0 %\n"));
+    CHECK(contains(table, "  communication       0.0 s   0.0 %\n"));
+    CHECK(contains(table, "  other               2.5 s  25.0 %\n"));
+    CHECK(table.ends_with("  together           10.0 s"));
 }
 
 TEST_CASE("a status is one short line", "[trainer]") {
@@ -138,35 +144,4 @@ TEST_CASE(
     CHECK(read_log(file)[2].at("loss") == 0.1F);
     Log(file).write(StepRecord{.step = 1, .epoch = 1});
     CHECK(read_log(file).size() == 1);
-}
-
-TEST_CASE("a file is replaced as a whole", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto file = folder.path() / "file";
-    write_atomically(file, "old");
-    write_atomically(file, "new text");
-    CHECK(read_file(file) == "new text");
-    CHECK(count_files(folder.path()) == 1);
-}
-
-TEST_CASE("when there is no room, the old file stays and nothing else is left", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto file = folder.path() / "file";
-    write_atomically(file, "old");
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &little);
-    std::string text;
-    try {
-        write_atomically(file, std::string(1000, 'x'));
-    } catch (const std::runtime_error& error) {
-        text = error.what();
-    }
-    setrlimit(RLIMIT_FSIZE, &before);
-    std::signal(SIGXFSZ, handler);
-    CHECK(contains(text, "could not be written (File too large)"));
-    CHECK(read_file(file) == "old");
-    CHECK(count_files(folder.path()) == 1);
 }

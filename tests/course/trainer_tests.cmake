@@ -20,9 +20,9 @@ if(LibTorch_FOUND)
 
   add_part_test(trainer_runs_test
     SOURCES trainer_runs_test.cpp trainer_refusals_test.cpp
-    LIBRARIES dist::data nlohmann_json::nlohmann_json)
+    LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test trainer)
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" MPIEXEC="${MPIEXEC_EXECUTABLE}" TRAINER="$<TARGET_FILE:trainer>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" TRAINER="$<TARGET_FILE:trainer>")
   set_tests_properties(course.trainer_runs_test PROPERTIES PROCESSORS 3)
 endif()

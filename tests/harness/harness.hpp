@@ -59,8 +59,9 @@ struct Traffic {
     long messages_received = 0;
     long bytes_sent = 0;  // payload only
     long bytes_received = 0;
-    int rounds = 0;         // longest chain of messages that wait for each other, over all ranks
-    std::set<int> sent_to;  // ranks in `comm`
+    int rounds = 0;  // longest chain of messages that wait for each other, over all ranks
+    int half_duplex_rounds = 0;  // the same where a rank either sends or receives in a round
+    std::set<int> sent_to;       // ranks in `comm`
     std::set<int> received_from;
     long collectives = 0;  // MPI collectives called on this rank
 
@@ -71,8 +72,54 @@ struct Traffic {
 /// Runs `body` and returns what it sent and received. Every rank of `comm` makes this call.
 ///
 /// Rounds: each rank sends one message and receives one at a time, each taking one round. A ring
-/// step by MPI_Sendrecv costs one, a root that sends to p-1 ranks p-1, a tree ceil(log2 p).
+/// step by MPI_Sendrecv costs one, a root that sends to p-1 ranks p-1, a tree ceil(log2 p). Where a
+/// program of blocking calls in turn is right as well, it has a bound of its own:
+///
+///     CHECK((traffic.rounds <= best || traffic.half_duplex_rounds <= best_half_duplex));
+///
+/// S segments down a chain of p ranks take p-2+S rounds, and 2S+p-3 half duplex (p >= 3).
+///
+/// What `body` throws leaves record() as well, without a count: see answer().
 Traffic record(const Communicator& comm, const std::function<void()>& body);
+
+/// How a call went that may throw, on all ranks or on some.
+struct Answer {
+    std::string
+        what;  // kInvalidArgument, kError, another type's name; kReturned if it did not throw
+    std::string text;  // what() of it
+    Traffic traffic;   // all the same: a call that refuses its arguments sends no message
+};
+inline constexpr const char* kReturned = "it returned as if all were well";
+inline constexpr const char* kInvalidArgument = "std::invalid_argument";
+inline constexpr const char* kError = "dist::Error";
+
+/// As record(), also if `body` throws a std::exception. Every rank of `comm` makes this call.
+Answer answer(const Communicator& comm, const std::function<void()>& body);
+
+/// What the code under test allocated on this rank: by new, malloc or what calls them, in any of its
+/// threads; by MPI and the harness nothing, and nothing on the stack.
+struct Memory {
+    long peak_bytes = 0;   // the most that it held at once, above what it began with
+    long allocations = 0;  // how many, over all
+};
+
+/// Runs `body` and says what it allocated. Checks inside of it would be counted.
+Memory memory_of(const Communicator& comm, const std::function<void()>& body);
+
+/// Room for `n` floats, of any n, that can be named and not touched: for lengths that no memory holds.
+/// Who reads or writes them crashes.
+class Reserved {
+  public:
+    explicit Reserved(std::size_t n);
+    ~Reserved();
+    Reserved(const Reserved&) = delete;
+    Reserved& operator=(const Reserved&) = delete;
+
+    [[nodiscard]] std::span<float> floats() const { return floats_; }
+
+  private:
+    std::span<float> floats_;
+};
 
 /// All messages that arrived in the last record(), on all ranks of `comm`, in the order of their
 /// last rounds, then of their senders. Every rank of `comm` makes this call; not counted.
@@ -99,6 +146,25 @@ class Late {
     ~Late();
     Late(const Late&) = delete;
     Late& operator=(const Late&) = delete;
+};
+
+/// While it lives, each message of this rank leaves so much later: of two requests the one that is first
+/// in a list can be the last to be through.
+class LateMessages {
+  public:
+    explicit LateMessages(int milliseconds);
+    ~LateMessages();
+    LateMessages(const LateMessages&) = delete;
+    LateMessages& operator=(const LateMessages&) = delete;
+};
+
+/// While it lives, all messages of this rank fail: the MPI call returns MPI_ERR_OTHER.
+class FailingMessages {
+  public:
+    FailingMessages();
+    ~FailingMessages();
+    FailingMessages(const FailingMessages&) = delete;
+    FailingMessages& operator=(const FailingMessages&) = delete;
 };
 
 /// While it lives, a crash of this rank is reported by this sentence.

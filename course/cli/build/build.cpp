@@ -1,10 +1,8 @@
 #include "course/cli/build/build.hpp"
 
-#include <cstdio>
 #include <fmt/format.h>
 #include <functional>
 #include <sstream>
-#include <unistd.h>
 
 #include "course/cli/build/build_lock.hpp"
 #include "course/cli/build/diagnostics.hpp"
@@ -12,14 +10,13 @@
 #include "course/cli/build/setup.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
+#include "course/cli/process/progress_line.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kLongBuildS = 1.5;
 
 /// `path` as people say it: relative to the repository where it lies inside.
 std::string readable_path(const fs::path& path, const fs::path& root) {
@@ -28,22 +25,13 @@ std::string readable_path(const fs::path& path, const fs::path& root) {
                                                                    : relative.string();
 }
 
-/// "building 12/40" on a terminal, once a build takes long.
-void show_progress(const std::string& output, double seconds) {
-    static const bool terminal = isatty(STDERR_FILENO) == 1;
+/// "building 12/40": how far the build tool is, by its own lines.
+std::string steps_of(const std::string& output) {
     const std::size_t last = output.rfind("\n[");
-    if (!terminal || seconds < kLongBuildS || last == std::string::npos) {
-        return;
+    if (last == std::string::npos) {
+        return "";
     }
-    const std::size_t end = output.find(' ', last);
-    fmt::print(stderr, "\r\033[Kbuilding {}", output.substr(last + 2, end - last - 2));
-    std::fflush(stderr);
-}
-
-void clear_progress(double seconds) {
-    if (isatty(STDERR_FILENO) == 1 && seconds >= kLongBuildS) {
-        fmt::print(stderr, "\r\033[K");
-    }
+    return "building " + output.substr(last + 2, output.find(' ', last) - last - 2);
 }
 
 /// Seconds that the last step, the link, took. A line of the build starts "[done/all seconds]
@@ -77,9 +65,14 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     line.insert(line.end(), targets.begin(), targets.end());
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}, {"NINJA_STATUS", "[%f/%t %e] "}};
-    options.watch = show_progress;
+    ProgressLine progress;
+    options.watch = [&](const std::string& output, double /*seconds*/) {
+        if (const std::string steps = steps_of(output); !steps.empty()) {
+            progress.show(steps);
+        }
+    };
     Ended ended = run(context, line, options);
-    clear_progress(ended.seconds);
+    progress.clear();
     const double link_s = link_seconds(ended.output);
     context.spend("build", ended.seconds - link_s);
     context.spend("link", link_s);
@@ -175,7 +168,11 @@ Built build_as(const Context& context, const Recipe& recipe, const fs::path& as)
     const std::string executable = (folder / recipe.program.target()).string();
 
     // what the source finds beside itself, the file in its place finds too; nvcc knows no -iquote
-    const std::string beside = fmt::format(" -I{} -c ", fs::path(source).parent_path().string());
+    std::string beside = fmt::format(" -I{}", fs::path(source).parent_path().string());
+    if (is_difference(as)) {  // its source's place says nothing to anyone
+        beside += fmt::format(" -fmacro-prefix-map={}/=", fs::path(file).parent_path().string());
+    }
+    beside += " -c ";
     std::string compile = replaced(recipe.compile, " -c " + source, beside + shell_line({file}));
     compile = replaced(compile, recipe.object, object);
     std::string link = replaced(recipe.link, recipe.object, object);

@@ -1,8 +1,9 @@
 #include "course/cli/build/diagnostics.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
-#include <regex>
+#include <string>
 #include <vector>
 
 namespace dist::cli {
@@ -36,13 +37,44 @@ std::string and_more(long count) {
     return count > 0 ? fmt::format("\n(+{} more: --verbose)", count) : "";
 }
 
+/// A source line as the compiler quotes it: "   12 |     return 1;".
+bool is_excerpt(const std::string& line) {
+    const std::size_t bar = line.find_first_not_of(" 0123456789");
+    return bar != std::string::npos && bar > 0 && line[bar] == '|' && line[bar - 1] == ' ';
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos;
+         at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+}
+
+/// "float const" as "const float".
+void put_const_first(std::string& text) {
+    constexpr std::string_view kConst = " const";
+    const auto is_name = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':';
+    };
+    for (std::size_t at = text.find(kConst); at != std::string::npos;
+         at = text.find(kConst, at + kConst.size())) {
+        const std::size_t end = at + kConst.size();
+        std::size_t begin = at;
+        while (begin > 0 && is_name(text[begin - 1])) {
+            --begin;
+        }
+        if (begin < at && (end == text.size() || !is_name(text[end]))) {
+            text.replace(begin, end - begin, "const " + text.substr(begin, at - begin));
+        }
+    }
+}
+
 /// The error's line, the source lines under it, and where in the repository it came from.
 std::string compiler_error(
     const std::vector<std::string>& lines, std::size_t at, const std::filesystem::path& root
 ) {
-    static const std::regex excerpt("^ *[0-9]* \\|.*");
     std::string text = lines[at];
-    for (std::size_t i = at + 1; i < lines.size() && std::regex_match(lines[i], excerpt); ++i) {
+    for (std::size_t i = at + 1; i < lines.size() && is_excerpt(lines[i]); ++i) {
         text += "\n" + lines[i];
     }
     const std::string prefix = root.string() + "/";
@@ -126,11 +158,11 @@ std::string cmake_error(const std::vector<std::string>& lines) {
 }  // namespace
 
 std::string readable_signature(std::string symbol) {
-    static const std::regex extent(", (18446744073709551615ul|-1ul)>");
-    static const std::regex east_const("([A-Za-z_:]+) const\\b");
-    symbol = std::regex_replace(symbol, extent, ">");
-    symbol = std::regex_replace(symbol, std::regex("\\bdist::"), "");
-    symbol = std::regex_replace(symbol, east_const, "const $1");
+    for (const std::string_view any_extent : {", 18446744073709551615ul>", ", -1ul>"}) {
+        replace_all(symbol, any_extent, ">");
+    }
+    replace_all(symbol, "dist::", "");
+    put_const_first(symbol);
     return symbol;
 }
 

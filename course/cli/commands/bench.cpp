@@ -1,9 +1,11 @@
 // bench: algorithms side by side on this machine.
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -13,20 +15,18 @@
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/mine.hpp"
+#include "course/cli/process/files.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
 
 constexpr const char* kOptions =
-    "COLLECTIVE is what to measure: all_reduce or broadcast. These go to the bench:\n"
+    "These go to the bench: COLLECTIVE, which is all_reduce for a start, and\n"
     "  --sizes 64K,1M,85M         bytes\n"
-    "  --algorithms a,b           of all_reduce: naive, ring, recursive_doubling, "
-    "halving_doubling,\n"
-    "                             tree, auto, shared, mpi, mine (your own, when the exercises "
-    "pass);\n"
-    "                             of broadcast: naive, ring, tree, mpi\n"
-    "  --json | --csv FILE | --svg FILE\n";
+    "  --algorithms naive,mine    some; without it all, and mine (your own) once it passes\n"
+    "  --json | --csv FILE | --svg FILE\n"
+    "./shardlings bench --help-bench names all collectives, algorithms and options.\n";
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -50,7 +50,7 @@ std::optional<std::vector<std::string>> mine_to_measure(
     if (!named.value_or(read_progress(context.root).done.contains(kMeasured))) {
         return std::nullopt;
     }
-    const std::vector<std::string> finished = finished_exercises(context, false);
+    const std::vector<std::string> finished = finished_exercises(context, {kMeasured});
     const bool passes = std::ranges::find(finished, kMeasured) != finished.end();
     return named || passes ? std::optional(finished) : std::nullopt;
 }
@@ -60,6 +60,28 @@ bool asks_for_plot(const std::vector<std::string>& words) {
         return word == "--svg" || word.starts_with("--svg=");
     });
 }
+
+/// Where the bench leaves what it says, as long as this: mpirun takes what it could not write to a
+/// full disk for written, and ends with 0.
+class Said {
+  public:
+    explicit Said(const Context& context)
+        : file_(context.build_folder() / fmt::format("bench.{}.txt", getpid())) {}
+    ~Said() {
+        std::error_code ignored;
+        std::filesystem::remove(file_, ignored);
+    }
+    Said(const Said&) = delete;
+    Said& operator=(const Said&) = delete;
+    Said(Said&&) = delete;
+    Said& operator=(Said&&) = delete;
+
+    [[nodiscard]] std::string file() const { return file_; }
+    [[nodiscard]] std::string text() const { return read_text(file_); }
+
+  private:
+    std::filesystem::path file_;
+};
 
 void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
     expect_rank_count(ranks);
@@ -78,24 +100,28 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
     }
     const auto program = context.build_folder() / "course" / "lab" / "bench";
     build_with_notice(context, "bench", program, "Building the bench");
+    const Said said(context);
+    passed_on.emplace_back("--to");
+    passed_on.emplace_back(said.file());
     context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
+    fmt::print("{}", said.text());
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("bench", "Measure algorithms side by side");
+void add_bench(Command& app, Context& context) {
+    auto command = app.add_subcommand("bench", "Measure algorithms side by side");
     auto ranks = std::make_shared<int>(2);
     auto help = std::make_shared<bool>(false);
-    command->add_option("-n,--ranks", *ranks, "Processes")->capture_default_str();
-    command->add_flag("--help-bench", *help, "The bench's own options");
-    command->footer(kOptions);
-    pass_on_the_rest(*command, context);
-    command->callback([&context, command, ranks, help] {
+    command.add_option("-n,--ranks", *ranks, "Processes").capture_default_str();
+    command.add_flag("--help-bench", *help, "The bench's own options");
+    command.footer(kOptions);
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, ranks, help] {
         if (*help) {
             bench(context, 1, {"--help"});
         } else {
-            bench(context, *ranks, command->remaining());
+            bench(context, *ranks, command.remaining());
         }
     });
 }

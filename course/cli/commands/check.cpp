@@ -1,215 +1,173 @@
 // check: the author's proof that stubs, solutions and tests are what they claim to be.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
-#include <fstream>
-#include <functional>
 #include <future>
 #include <memory>
 
-#include "course/cli/build/build.hpp"
-#include "course/cli/exercises/check_files.hpp"
+#include "course/cli/commands/check_cost.hpp"
+#include "course/cli/commands/check_series.hpp"
+#include "course/cli/commands/check_tally.hpp"
+#include "course/cli/commands/command.hpp"
+#include "course/cli/commands/replay.hpp"
 #include "course/cli/launch/attempt.hpp"
-#include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/progress_line.hpp"
 #include "course/cli/report/report.hpp"
 
 namespace dist::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kBuildsAtATime = 2;
-
 struct Arguments {
     std::vector<std::string> names;
-    bool mutants = false;
-    int seeds = 1;
+    SeriesOptions series;
+    bool all_tests = false;
+    bool replay = false;
+    bool cost = false;
 };
 
-/// A case, what it is called, and the seeds it runs with.
-struct Trial {
-    Case expected;
-    std::string what;
-    int seeds = 1;
-};
+/// What is wrong with a trial's result; empty when it is as expected.
+std::string wrong_with(const Trial& trial, const Result& result, const std::string& text) {
+    if (result.status != trial.expected.state) {
+        return fmt::format("is {}, not {}", name_of(result.status), name_of(trial.expected.state));
+    }
+    for (const std::string& words : trial.expected.says) {
+        if (text.find(words) == std::string::npos) {
+            return fmt::format("its report does not say '{}'", words);
+        }
+    }
+    return "";
+}
 
 class Check {
   public:
     Check(Context& context, const Arguments& arguments)
-        : context_(context), arguments_(arguments) {}
+        : context_(context), arguments_(arguments), tally_(context.json ? stderr : stdout) {}
 
-    void exercise(const Exercise& exercise) {
-        const std::vector<std::string> missing = missing_parts(context_, exercise);
-        line(missing.empty(), exercise.name, "is complete");
-        for (const std::string& sentence : missing) {
-            fmt::print("        {}\n", sentence);
+    /// The next series is built while the tests of this one run.
+    void all(const std::vector<Series>& series) {
+        for (const Series& one : series) {
+            trials_ += one.not_here.empty() ? one.trials.size() : 0;
         }
-        std::vector<Trial> trials = {
-            {{write_stub(exercise), State::not_started, {}}, "stub", 1},
-            {{exercise.solution(), State::pass, {}}, "solution", arguments_.seeds},
+        const auto start = [&](std::size_t i) {
+            return std::async(std::launch::async, [&, i] { return build(context_, series[i]); });
         };
-        if (arguments_.mutants) {
-            add(trials, "mutant", read_cases(context_, exercise.mutants()));
-            const State right = State::pass;
-            add(trials, "alternative", read_cases(context_, exercise.alternatives(), &right));
+        std::future<BuiltSeries> next;
+        for (std::size_t i = 0; i < series.size(); ++i) {
+            progress(series[i].program.name);
+            const BuiltSeries built = next.valid() ? next.get() : build(context_, series[i]);
+            if (i + 1 < series.size()) {
+                next = start(i + 1);
+            }
+            const auto begin = Clock::now();
+            try_all(series[i], built);
+            tally_.took(series[i].program.name, built.seconds, seconds_since(begin));
         }
-        const Program program = program_of(exercise);
-        if (!exercise.for_gpu()) {
-            try_all(program, &exercise, trials);
-            return;
-        }
-        if (const std::string reason = gpu_code_missing(context_); !reason.empty()) {
-            skip(exercise.name, trials.size(), "all cases: " + reason);
-            return;
-        }
-        try_all(on_stand_in(program), &exercise, trials);
-        // on a GPU what is right; what is wrong may take its driver down, and has been refused already
-        std::erase_if(trials, [](const Trial& trial) { return trial.what.starts_with("mutant"); });
-        try_all(program, &exercise, trials);
     }
 
-    void self_test(const SelfTest& self_test) {
-        std::vector<Trial> trials;
-        add(trials, "case", read_cases(context_, self_test.cases));
-        try_all(program_of(self_test), nullptr, trials);
-    }
-
-    int end() const {
-        fmt::print("\n{} passed, {} failed, {} skipped\n", passed_, failed_, skipped_);
-        return failed_ > 0    ? exit_status::kFailed
-               : skipped_ > 0 ? exit_status::kSkipped
-                              : exit_status::kDone;
+    int end() {
+        progress_.clear();
+        if (context_.json) {
+            fmt::print("{}\n", tally_.document(context_));
+        } else {
+            tally_.print(context_);
+        }
+        return tally_.status();
     }
 
   private:
-    static void add(
-        std::vector<Trial>& trials, const std::string& kind, const std::vector<Case>& cases
-    ) {
-        for (const Case& one : cases) {
-            trials.push_back({one, kind + " " + one.file.stem().string(), 1});
-        }
+    using Clock = std::chrono::steady_clock;
+    static double seconds_since(Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
     }
 
-    fs::path write_stub(const Exercise& exercise) const {
-        fs::path file = context_.build_folder() / "check" / (exercise.name + "_stub.cpp");
-        fs::create_directories(file.parent_path());
-        std::ofstream(file) << committed_stub(context_, exercise);
-        return file;
+    void progress(const std::string& name) {
+        progress_.show(fmt::format(
+            "{} of {} trials, {} left: {}", done_, trials_,
+            time_left(seconds_since(begin_), done_, trials_), name
+        ));
     }
 
-    void line(bool good, const std::string& name, const std::string& what) {
-        ++(good ? passed_ : failed_);
-        const std::string word =
-            paint(good ? "pass" : "FAIL", good ? Colour::green : Colour::red, use_colours());
-        fmt::print("  {} {:<20} {}\n", word, name, what);
-        std::fflush(stdout);
-    }
-
-    void skip(const std::string& name, std::size_t trials, const std::string& why) {
-        skipped_ += static_cast<int>(trials);
-        fmt::print("  {} {:<20} {}\n", paint("skip", Colour::yellow, use_colours()), name, why);
-        std::fflush(stdout);
-    }
-
-    /// A difference that no longer applies is a trial that failed, and the others can still be tried.
-    Built build_trial(const Recipe& recipe, const Trial& trial) const {
-        try {
-            return build_as(context_, recipe, context_.root / trial.expected.file);
-        } catch (const UsageError& error) {
-            Built built;
-            built.error = error.what();
-            return built;
-        }
-    }
-
-    /// Compiles some files at a time; each stands in the place of the program's source.
-    std::vector<Built> build_all(const Recipe& recipe, const std::vector<Trial>& trials) const {
-        std::vector<Built> built(trials.size());
-        std::atomic<std::size_t> next = 0;
-        std::vector<std::future<void>> workers;
-        workers.reserve(kBuildsAtATime);
-        for (int i = 0; i < kBuildsAtATime; ++i) {
-            workers.push_back(std::async(std::launch::async, [&] {
-                for (std::size_t t = next++; t < trials.size(); t = next++) {
-                    built[t] = build_trial(recipe, trials[t]);
-                }
-            }));
-        }
-        for (std::future<void>& worker : workers) {
-            worker.get();
-        }
-        return built;
-    }
-
-    void try_all(
-        const Program& program, const Exercise* exercise, const std::vector<Trial>& trials
-    ) {
-        Recipe recipe;
-        try {
-            recipe = prepare(context_, program);
-        } catch (const UsageError& error) {
-            skip(program.name, trials.size(), error.what());
-            return;
-        } catch (const Interrupted&) {
-            throw;
-        } catch (const CommandError& error) {  // the others can still be tried
-            line(false, program.name, fmt::format("its test does not build\n{}", error.what()));
-            return;
-        }
-        const std::vector<Built> built = build_all(recipe, trials);
-        for (std::size_t t = 0; t < trials.size(); ++t) {
-            if (!built[t].ok && built[t].log.empty()) {
-                line(false, program.name, fmt::format("{}: {}", trials[t].what, built[t].error));
-                continue;
+    void try_all(const Series& series, const BuiltSeries& built) {
+        const std::string& name = series.program.name;
+        progress_.clear();
+        if (series.exercise != nullptr &&
+            !(series.program.for_gpu() && !series.program.on_stand_in && series.not_here.empty())) {
+            tally_.line(series.missing.empty(), name, "is complete");
+            for (const std::string& sentence : series.missing) {
+                tally_.text("        " + sentence);
             }
-            for (int seed = 1; seed <= trials[t].seeds; ++seed) {
-                LaunchOptions options;
-                options.seed = static_cast<std::uint64_t>(seed);
-                const fs::path& file = trials[t].expected.file;
-                const Result result = run_built(context_, program, built[t], options, file);
-                judge_trial(program, exercise, trials[t], result);
+        }
+        if (!series.not_here.empty()) {
+            tally_.skip(name, series.trials.size(), "all cases: " + series.not_here);
+        } else if (built.skipped) {
+            tally_.skip(name, series.trials.size(), built.error);
+        } else if (!built.error.empty()) {  // the others can still be tried
+            tally_.line(false, name, "its test does not build\n" + built.error);
+        } else {
+            for (std::size_t t = 0; t < series.trials.size(); ++t) {
+                progress(name);
+                try_one(series, series.trials[t], built.built[t]);
+                ++done_;
             }
         }
     }
 
-    void judge_trial(
-        const Program& program, const Exercise* exercise, const Trial& trial, const Result& result
-    ) {
+    void try_one(const Series& series, const Trial& trial, const Built& built) {
+        const Program& program = series.program;
+        if (!built.ok && built.log.empty()) {
+            progress_.clear();
+            tally_.line(false, program.name, fmt::format("{}: {}", trial.what, built.error));
+            return;
+        }
+        for (int seed = 1; seed <= trial.seeds; ++seed) {
+            LaunchOptions options;
+            options.seed = static_cast<std::uint64_t>(seed);
+            if (series.exercise != nullptr && trial.is_wrong() && !arguments_.all_tests) {
+                options.enough = [&](const Result& result) {
+                    return wrong_with(trial, result, report(result, series.exercise, false))
+                        .empty();
+                };
+            }
+            judge_trial(
+                series, trial, run_built(context_, program, built, options, trial.expected.file)
+            );
+        }
+    }
+
+    void judge_trial(const Series& series, const Trial& trial, const Result& result) {
+        const Program& program = series.program;
         const std::string seed =
             trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
         const std::string where = program.on_stand_in ? ", on the stand-in"
                                   : program.for_gpu() ? ", on a GPU"
                                                       : "";
         const std::string what = trial.what + seed + where;
+        progress_.clear();
         if (result.status == State::skipped && program.for_gpu()) {
-            skip(program.name, 1, what + ": " + result.message);
+            tally_.skip(program.name, 1, what + ": " + result.message);
             return;
         }
-        const std::string text = report(result, exercise, false);
-        std::string wrong;
-        if (result.status != trial.expected.state) {
-            wrong =
-                fmt::format("is {}, not {}", name_of(result.status), name_of(trial.expected.state));
-        }
-        for (const std::string& words : trial.expected.says) {
-            if (wrong.empty() && text.find(words) == std::string::npos) {
-                wrong = fmt::format("its report does not say '{}'", words);
-            }
+        const std::string text = report(result, series.exercise, false);
+        std::string wrong = wrong_with(trial, result, text);
+        if (wrong.empty() && arguments_.replay) {
+            wrong = replay(context_, result);
         }
         const std::string good = fmt::format("{}: {}", what, name_of(result.status));
-        line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
+        tally_.line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
         if (!wrong.empty()) {
-            fmt::print("{}\n", text);
+            tally_.text(text);
         }
     }
 
     Context& context_;
     const Arguments& arguments_;
-    int passed_ = 0;
-    int failed_ = 0;
-    int skipped_ = 0;
+    Tally tally_;
+    ProgressLine progress_;
+    Clock::time_point begin_ = Clock::now();
+    std::size_t trials_ = 0;
+    std::size_t done_ = 0;
 };
 
 int check_command(Context& context, const Arguments& arguments) {
@@ -229,30 +187,51 @@ int check_command(Context& context, const Arguments& arguments) {
             static_cast<void>(manifest.find(name));
         }
     }
-    Check check(context, arguments);
-    for (const SelfTest& self_test : manifest.self_tests) {
-        if (asked(self_test.program) || (arguments.names.empty() && arguments.mutants)) {
-            check.self_test(self_test);
-        }
-    }
+    std::vector<const Exercise*> exercises;
     for (const Exercise& exercise : manifest.exercises) {
         if (arguments.names.empty() || asked(exercise.name)) {
-            check.exercise(exercise);
+            exercises.push_back(&exercise);
         }
     }
+    if (arguments.cost) {
+        print_cost(context, exercises);
+        return exit_status::kDone;
+    }
+    std::vector<Series> series;
+    for (const SelfTest& self_test : manifest.self_tests) {
+        if (asked(self_test.program) || (arguments.names.empty() && arguments.series.mutants)) {
+            series.push_back(series_of(context, self_test));
+        }
+    }
+    for (const Exercise* exercise : exercises) {
+        for (Series& one : series_of(context, *exercise, arguments.series)) {
+            series.push_back(std::move(one));
+        }
+    }
+    Check check(context, arguments);
+    check.all(series);
     return check.end();
 }
 
 }  // namespace
 
-void add_check(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
+void add_check(Command& app, Context& context) {
+    auto command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
     auto arguments = std::make_shared<Arguments>();
-    command->add_option("NAME", arguments->names, "Exercises; without them, all");
-    command->add_flag("--mutants", arguments->mutants, "Also every known wrong answer");
-    command->add_option("--seeds", arguments->seeds, "Seeds that each solution runs with")
-        ->check(CLI::Range(1, 1000));
-    command->callback([&context, arguments] { context.status = check_command(context, *arguments); }
+    command.add_option("NAME", arguments->names, "Exercises; without them, all");
+    command.add_flag("--mutants", arguments->series.mutants, "Also every known wrong answer");
+    command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
+        .between(1, 1000);
+    command.add_flag(
+        "--all-tests", arguments->all_tests,
+        "All tests of wrong answers; without it, up to the one that refuses them as they expect"
+    );
+    command.add_flag(
+        "--replay", arguments->replay, "Also the line that every failed run says repeats it"
+    );
+    command.add_flag("--cost", arguments->cost, "Lines of each exercise by part, and nothing else");
+    command.add_flag("--json", context.json, "One JSON document with the counts and the seconds");
+    command.callback([&context, arguments] { context.status = check_command(context, *arguments); }
     );
 }
 

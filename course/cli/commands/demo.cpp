@@ -1,5 +1,4 @@
 // demo: the course in a few minutes. Every part is a command that a reader can type.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
@@ -30,7 +29,8 @@ std::vector<Part> parts() {
           "4"},
          exit_status::kDone},
         {"A deadlock: everyone sends first, nobody receives. It is named, not waited for",
-         {"run", "ring_shift", "--as", "tests/mutants/01_point_to_point/ring_shift/send_first.cpp"},
+         {"run", "ring_shift", "--as",
+          "tests/mutants/01_point_to_point/ring_shift/send_first.diff"},
          exit_status::kHang},
         {"Naive, ring and MPI's own all-reduce, side by side on two processes",
          {"bench", "all_reduce", "-n", "2", "--sizes", "64K,1M,16M", "--algorithms",
@@ -82,7 +82,7 @@ void print_log(const Context& context) {
     while (std::getline(log, line)) {
         last = line;
     }
-    fmt::print("The last line of its log ({}), one JSON object a step:\n{}\n", kLog, last);
+    fmt::print("The last line of its log ({}), JSON objects all:\n{}\n", kLog, last);
 }
 
 void demo(Context& context) {
@@ -99,9 +99,9 @@ void demo(Context& context) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("demo", "The course in a few minutes");
-    command->callback([&context] { demo(context); });
+void add_demo(Command& app, Context& context) {
+    auto command = app.add_subcommand("demo", "The course in a few minutes");
+    command.callback([&context] { demo(context); });
 }
 
 }  // namespace dist::cli

@@ -1,5 +1,4 @@
 // diff: the student's file beside the reference, once the exercise passes.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <memory>
 #include <string>
@@ -34,13 +33,13 @@ void print_diff(Context& context, const std::string& name, bool force) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("diff", "Your file against the reference, after a pass");
+void add_diff(Command& app, Context& context) {
+    auto command = app.add_subcommand("diff", "Your file against the reference, after a pass");
     auto name = std::make_shared<std::string>();
     auto force = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "An exercise; without it, the current one");
-    command->add_flag("--force", *force, "Before a pass, too");
-    command->callback([&context, name, force] { print_diff(context, *name, *force); });
+    command.add_option("NAME", *name, "An exercise; without it, the current one");
+    command.add_flag("--force", *force, "Before a pass, too");
+    command.callback([&context, name, force] { print_diff(context, *name, *force); });
 }
 
 }  // namespace dist::cli

@@ -1,5 +1,4 @@
 // doctor: what this machine has, and which exercises can run on it.
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -240,10 +239,10 @@ void examine_and_print(Context& context) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("doctor", "What this machine has, and what can run on it");
-    command->add_flag("--json", context.json, "One JSON document");
-    command->callback([&context] { examine_and_print(context); });
+void add_doctor(Command& app, Context& context) {
+    auto command = app.add_subcommand("doctor", "What this machine has, and what can run on it");
+    command.add_flag("--json", context.json, "One JSON document");
+    command.callback([&context] { examine_and_print(context); });
 }
 
 }  // namespace dist::cli

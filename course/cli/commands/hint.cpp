@@ -1,5 +1,4 @@
 // hint: one hint more than last time.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <memory>
@@ -53,11 +52,11 @@ void print_hints(Context& context, const std::string& name) {
 
 }  // namespace
 
-void add_hint(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("hint", "The next hint; those before it stay visible");
+void add_hint(Command& app, Context& context) {
+    auto command = app.add_subcommand("hint", "The next hint; those before it stay visible");
     auto name = std::make_shared<std::string>();
-    command->add_option("NAME", *name, "An exercise; without it, the current one");
-    command->callback([&context, name] { print_hints(context, *name); });
+    command.add_option("NAME", *name, "An exercise; without it, the current one");
+    command.callback([&context, name] { print_hints(context, *name); });
 }
 
 }  // namespace dist::cli

@@ -1,10 +1,11 @@
 // list: every exercise, what is done, and what comes next.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
@@ -20,7 +21,7 @@ std::string state_of_exercise(
     if (progress.done.count(exercise.name) != 0) {
         return "done";
     }
-    if (progress.skipped.count(exercise.name) != 0) {
+    if (!passed_over(exercise, progress, gpu_here()).empty()) {
         return "skipped";
     }
     return next != nullptr && next->name == exercise.name ? "next" : "open";
@@ -66,6 +67,7 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
     std::string chapter;
     int done = 0;
     int minutes_left = 0;
+    std::map<std::string_view, int> passed_over_why;
     fmt::print("      {:{}}  difficulty  importance  minutes  needs  what\n", "exercise", width);
     for (const Exercise& exercise : manifest.exercises) {
         if (exercise.chapter != chapter) {
@@ -77,6 +79,9 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
                               : state == "next" ? Colour::yellow
                                                 : Colour::none;
         done += state == "done" ? 1 : 0;
+        if (state == "skipped") {
+            ++passed_over_why[passed_over(exercise, progress, gpu_here())];
+        }
         minutes_left += state == "done" || state == "skipped" ? 0 : exercise.minutes;
         fmt::print(
             "{}  {:{}}  {:10}  {:10}  {:7}  {:5}  {}\n",
@@ -86,7 +91,11 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
             exercise.needs, exercise.title
         );
     }
-    fmt::print("\n{} of {} done", done, manifest.exercises.size());
+    fmt::print("\n");
+    for (const auto& [why, count] : passed_over_why) {
+        fmt::print("{} passed over: {} {}\n", count, count == 1 ? "it" : "each", why);
+    }
+    fmt::print("{} of {} done", done, manifest.exercises.size());
     if (next != nullptr) {
         fmt::print(
             ", about {} minutes to go. Next: ./shardlings run {}\n", minutes_left, next->name
@@ -98,10 +107,10 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
 
 }  // namespace
 
-void add_list(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("list", "All exercises, what is done, and what comes next");
-    command->add_flag("--json", context.json, "One JSON document");
-    command->callback([&context] {
+void add_list(Command& app, Context& context) {
+    auto command = app.add_subcommand("list", "All exercises, what is done, and what comes next");
+    command.add_flag("--json", context.json, "One JSON document");
+    command.callback([&context] {
         const Manifest manifest = read_manifest(context.root);
         const Progress progress = read_progress(context.root);
         const Exercise* next = current_exercise(manifest, progress);

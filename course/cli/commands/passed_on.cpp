@@ -1,11 +1,12 @@
 #include "course/cli/commands/passed_on.hpp"
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstring>
 #include <fmt/core.h>
 
 #include "course/cli/build/build.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -15,9 +16,8 @@ constexpr int kSignalled = 128;  // and the signal's number: a shell's way to sa
 
 }  // namespace
 
-void pass_on_the_rest(CLI::App& command, Context& context) {
-    command.allow_extras();
-    command.fallthrough(false);  // an option that is not known here is the program's, not the app's
+void pass_on_the_rest(Command& command, Context& context) {
+    command.keep_the_rest();
     command.add_flag("--verbose", context.verbose, "Show every cmake and mpirun line");
 }
 
@@ -40,6 +40,9 @@ int run_ranks(
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments
 ) {
+    if (const std::string reason = missing_room(ranks); !reason.empty()) {
+        throw CommandError(exit_status::kOurs, reason);
+    }
     std::vector<std::string> command = mpirun(ranks, purpose);
     command.push_back(program.string());
     command.insert(command.end(), arguments.begin(), arguments.end());

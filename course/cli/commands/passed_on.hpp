@@ -11,7 +11,7 @@
 namespace dist::cli {
 
 /// What the command does not know is kept for its program, in order: command.remaining().
-void pass_on_the_rest(CLI::App& command, Context& context);
+void pass_on_the_rest(Command& command, Context& context);
 
 /// Builds a target; while its product is not there yet, says so on standard error.
 /// Errors  as build_targets

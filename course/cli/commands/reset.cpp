@@ -1,64 +1,54 @@
 // reset: the stub again, with the student's file kept aside.
 #include "course/cli/commands/reset.hpp"
 
-#include <CLI/CLI.hpp>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/exercises/progress.hpp"
+#include "course/cli/exercises/stub.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The newest committed version that still is a stub: students commit their own work, too.
-std::string committed_stub(const Context& context, const fs::path& source) {
-    const Ended log = run(context, {"git", "log", "--format=%H", "--", source.string()});
-    std::istringstream commits(log.ok() ? log.output : "");
-    for (std::string commit; std::getline(commits, commit);) {
-        const Ended shown = run(context, {"git", "show", commit + ":" + source.string()});
-        const bool stub = shown.output.find("TODO") != std::string::npos &&
-                          shown.output.find("throw NotImplemented(") != std::string::npos;
-        if (shown.ok() && stub) {
-            return shown.output;
-        }
+std::string stub_to_put_back(const Context& context, const Exercise& exercise) {
+    if (const std::optional<std::string> stub = committed_stub(context, exercise)) {
+        return *stub;
     }
     throw CommandError(
         exit_status::kUsage,
-        "git knows no stub of " + source.string() + ": reset needs a clone of the course"
+        "git knows no stub of " + exercise.source().string() + ": reset needs a clone of the course"
     );
 }
 
 // Errors  CommandError when `file` cannot be written whole.
 void write_text(const fs::path& file, const std::string& text) {
-    const fs::path temporary = file.string() + ".new";
-    std::ofstream out(temporary, std::ios::binary);
-    out << text << std::flush;
-    if (!out) {
-        throw CommandError(exit_status::kUsage, "cannot write " + temporary.string());
+    try {
+        files::write_atomically(file, text);
+    } catch (const std::system_error& error) {
+        throw CommandError(exit_status::kUsage, error.what());
     }
-    fs::rename(temporary, file);
 }
 
 }  // namespace
 
 void reset(Context& context, const Exercise& exercise) {
     const fs::path file = context.root / exercise.source();
-    const std::string stub = committed_stub(context, exercise.source());
+    const std::string stub = stub_to_put_back(context, exercise);
     const std::string mine = read_text(file);
     if (mine == stub) {
         fmt::print("{} is the stub already.\n", exercise.source().string());
@@ -81,13 +71,13 @@ void reset(Context& context, const Exercise& exercise) {
     fmt::print("{} is the stub again.\n", exercise.source().string());
 }
 
-void add_reset(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("reset", "The stub again; your file is kept aside");
+void add_reset(Command& app, Context& context) {
+    auto command = app.add_subcommand("reset", "The stub again; your file is kept aside");
     auto name = std::make_shared<std::string>();
     auto yes = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "An exercise")->required();
-    command->add_flag("--yes", *yes, "Do not ask");
-    command->callback([&context, name, yes] {
+    command.add_option("NAME", *name, "An exercise").required();
+    command.add_flag("--yes", *yes, "Do not ask");
+    command.callback([&context, name, yes] {
         const Manifest manifest = read_manifest(context.root);
         const Exercise& exercise = manifest.find(*name);
         if (!*yes) {

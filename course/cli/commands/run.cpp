@@ -1,7 +1,6 @@
 // run: build, launch, verdict, report.
 #include "course/cli/commands/run.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <memory>
 
@@ -9,9 +8,11 @@
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/exercises/select.hpp"
 #include "course/cli/launch/attempt.hpp"
+#include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/report/report.hpp"
+#include "course/cli/report/running_line.hpp"
 
 namespace dist::cli {
 namespace {
@@ -21,6 +22,7 @@ struct Arguments {
     std::string as;
     LaunchOptions options;
     bool stand_in = false;
+    bool output = false;
 };
 
 /// The version of the course, for the document; empty without git.
@@ -34,11 +36,33 @@ std::string course_commit(const Context& context) {
 }
 
 /// Only a whole run of the student's own file counts.
-void remember(const Context& context, const std::string& name, State status) {
+void remember(
+    const Context& context, const std::string& name, State status, const std::string& content
+) {
     Progress progress = read_progress(context.root);
     progress.current = name;
-    note(progress, name, status);
+    note(progress, name, status, content);
     write_progress(context.root, progress);
+}
+
+/// The first exercise after this one that is open, and can be solved here; else the first before it.
+std::string next_exercise(Context& context, const Manifest& manifest, const Exercise& exercise) {
+    const Progress progress = read_progress(context.root);
+    const bool gpu = gpu_code_missing(context).empty();
+    std::string before;
+    bool after = false;
+    for (const Exercise& other : manifest.exercises) {
+        const bool open = progress.done.count(other.name) == 0 &&
+                          progress.skipped.count(other.name) == 0 && (gpu || !other.for_gpu());
+        if (other.name == exercise.name) {
+            after = true;
+        } else if (open && after) {
+            return other.name;
+        } else if (open && before.empty()) {
+            before = other.name;
+        }
+    }
+    return before;
 }
 
 int run_command(Context& context, const Arguments& arguments, bool ranks_given) {
@@ -48,53 +72,62 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
+    const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
-    Result result = run_it(context, program_of(exercise), arguments.options, arguments.as);
-    const bool whole = arguments.options.test.empty() && !ranks_given && !arguments.stand_in;
-    if (arguments.as.empty() && whole) {
-        remember(context, exercise.name, result.status);
+    const std::string content = content_of(context.root, exercise);
+    Result result = [&] {
+        const RunningLine line(context);
+        return own ? run_own(context, exercise, arguments.options)
+                   : run_it(context, program_of(exercise), arguments.options, arguments.as);
+    }();
+    if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
+        remember(context, exercise.name, result.status, content);
     }
     if (context.json) {
         result.course_commit = course_commit(context);
         fmt::print("{}\n", to_json(result));
     } else {
-        fmt::print("{}", report(result, &exercise, use_colours()));
+        const Telling telling = {arguments.output, next_exercise(context, manifest, exercise)};
+        fmt::print("{}", report(result, &exercise, use_colours(), telling));
     }
     return exit_status_of(result.status);
 }
 
 }  // namespace
 
-int run_and_report(Context& context, const Exercise& exercise) {
-    const Result result = run_anywhere(context, program_of(exercise));
-    remember(context, exercise.name, result.status);
-    fmt::print("{}", report(result, &exercise, use_colours()));
-    std::fflush(stdout);
-    return exit_status_of(result.status);
+std::string run_whole(Context& context, const Exercise& exercise) {
+    const std::string content = content_of(context.root, exercise);
+    const Result result = run_own(context, exercise);
+    remember(context, exercise.name, result.status, content);
+    const std::string next = next_exercise(context, read_manifest(context.root), exercise);
+    return report(result, &exercise, use_colours(), {.next = next});
 }
 
-void add_run(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("run", "Test an exercise on real processes");
+void add_run(Command& app, Context& context) {
+    auto command = app.add_subcommand("run", "Test an exercise on real processes");
     auto arguments = std::make_shared<Arguments>();
     LaunchOptions& options = arguments->options;
-    command->add_option("NAME", arguments->name, "Exercise; without it, the current one");
-    command->add_option("--as", arguments->as, "Test this file in the place of the exercise's");
-    auto* ranks = command->add_option(
+    command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
+    command.add_option("--as", arguments->as, "Test this file in the place of the exercise's");
+    const Option ranks = command.add_option(
         "-n,--ranks", options.ranks,
         "Only this number of processes; tests that need others are skipped"
     );
-    command->add_option("--seed", options.seed, "Of the inputs and delays")->capture_default_str();
-    command->add_option("--test", options.test, "Only tests whose name holds this text");
-    command->add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
-    command->add_flag(
+    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
+    command.add_option("--test", options.test, "Only tests whose name holds this text");
+    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
+    command.add_flag(
         "--stand-in", arguments->stand_in,
         "A GPU exercise without a GPU: its logic, on the host; never counts as done"
     );
-    command->add_flag("--keep", options.keep, "Leave the run's folder in build/")
-        ->group("For authors");
-    command->add_flag("--json", context.json, "One JSON document on standard output, nothing else");
-    command->callback([&context, arguments, ranks] {
-        context.status = run_command(context, *arguments, ranks->count() > 0);
+    command.add_flag(
+        "--output", arguments->output, "Show what the program printed, also in tests that pass"
+    );
+    command.add_flag("--keep", options.keep, "Leave the run's folder in build/")
+        .group("For authors");
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.callback([&context, arguments, ranks] {
+        context.status = run_command(context, *arguments, ranks.count() > 0);
     });
 }
 

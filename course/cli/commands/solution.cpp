@@ -1,5 +1,4 @@
 // solution: the reference, once the exercise passes.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <memory>
 #include <string>
@@ -27,13 +26,13 @@ void print_solution(Context& context, const std::string& name, bool force) {
 
 }  // namespace
 
-void add_solution(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("solution", "The reference solution, after a pass");
+void add_solution(Command& app, Context& context) {
+    auto command = app.add_subcommand("solution", "The reference solution, after a pass");
     auto name = std::make_shared<std::string>();
     auto force = std::make_shared<bool>(false);
-    command->add_option("NAME", *name, "An exercise; without it, the current one");
-    command->add_flag("--force", *force, "Before a pass, too");
-    command->callback([&context, name, force] { print_solution(context, *name, *force); });
+    command.add_option("NAME", *name, "An exercise; without it, the current one");
+    command.add_flag("--force", *force, "Before a pass, too");
+    command.callback([&context, name, force] { print_solution(context, *name, *force); });
 }
 
 }  // namespace dist::cli

@@ -1,5 +1,4 @@
 // test: everything that has to hold before the course may change.
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -120,9 +119,9 @@ void test(Context& context) {
 
 }  // namespace
 
-void add_test(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("test", "Everything that has to hold; for authors");
-    command->callback([&context] { test(context); });
+void add_test(Command& app, Context& context) {
+    auto command = app.add_subcommand("test", "Everything that has to hold; for authors");
+    command.callback([&context] { test(context); });
 }
 
 }  // namespace dist::cli

@@ -1,5 +1,5 @@
 // train: the course's trainer on many processes, on the reference stack or on the student's own.
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,20 +9,12 @@
 #include "course/cli/commands/passed_on.hpp"
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/mine.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/trainer/options.hpp"
+#include "course/trainer/stop.hpp"
 
 namespace dist::cli {
 namespace {
-
-constexpr const char* kOptions =
-    "These go to the trainer:\n"
-    "  --data DIR                 pictures in CIFAR-10's binary format\n"
-    "  --model NAME               resnet34, resnet34-imagenet, small\n"
-    "  --batch B                  pictures a rank and step\n"
-    "  --steps N, --epochs E      when to end\n"
-    "  --parallel ddp             how the work is split\n"
-    "  --log FILE.jsonl           one line a step: loss, seconds by part\n"
-    "  --checkpoint DIR           where to keep the state; --resume goes on from there\n"
-    "  --seed S, --dtype fp32|bf16\n";
 
 struct TrainOptions {
     int ranks = 2;
@@ -30,39 +22,59 @@ struct TrainOptions {
     bool help = false;
 };
 
-void train(Context& context, const TrainOptions& options, std::vector<std::string> passed_on) {
+/// Reads what goes to the trainer as the trainer will: a slip is better known now than after LibTorch
+/// was installed and the trainer built.
+trainer::Options read_options(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments = {"trainer"};
+    for (const std::string& word : words) {
+        arguments.push_back(word.c_str());
+    }
+    trainer::Options options;
+    try {
+        trainer::parse_options(static_cast<int>(arguments.size()), arguments.data(), options);
+    } catch (const trainer::Stop& stop) {
+        throw UsageError(fmt::format("train: {}", stop.what()));
+    }
+    return options;
+}
+
+void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     expect_rank_count(options.ranks);
+    const std::vector<std::string>& used = way_of(read_options(words).parallel).uses;
     ensure_torch(context);
     std::string target = "trainer";
+    std::vector<std::string> mine;
     if (options.stack == "mine") {
-        configure_mine(context, finished_exercises(context, true));
+        mine = finished_exercises(context, used);
+        configure_mine(context, mine);
         target = "trainer_mine";
-    }
-    if (options.help) {
-        passed_on.emplace_back("--help");
     }
     const auto program = context.build_folder() / "course" / "trainer" / target;
     build_with_notice(
         context, target, program, "Building the trainer (a few minutes the first time)"
     );
-    context.status =
-        run_ranks(context, options.help ? 1 : options.ranks, Purpose::work, program, passed_on);
+    fmt::print("{}\n", describe_stack(context, used, mine));
+    context.status = run_ranks(context, options.ranks, Purpose::work, program, words);
 }
 
 }  // namespace
 
-void add_train(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
+void add_train(Command& app, Context& context) {
+    auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
     auto options = std::make_shared<TrainOptions>();
-    command->add_option("-n,--ranks", options->ranks, "Processes")->capture_default_str();
-    command->add_option("--stack", options->stack, "Whose code carries the gradients")
-        ->check(CLI::IsMember({"reference", "mine"}))
-        ->capture_default_str();
-    command->add_flag("--help-trainer", options->help, "The trainer's own options");
-    command->footer(kOptions);
-    pass_on_the_rest(*command, context);
-    command->callback([&context, command, options] {
-        train(context, *options, command->remaining());
+    command.add_option("-n,--ranks", options->ranks, "Processes").capture_default_str();
+    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+        .one_of({"reference", "mine"})
+        .capture_default_str();
+    command.add_flag("--help-trainer", options->help, "The trainer's own options");
+    command.footer(trainer::options_help());
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, options] {
+        if (options->help) {
+            fmt::print("{}", trainer::options_help());
+        } else {
+            train(context, *options, command.remaining());
+        }
     });
 }
 

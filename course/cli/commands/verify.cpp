@@ -1,5 +1,4 @@
 // verify: runs every exercise again. What passes is marked as done, and only that.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "course/cli/commands/command.hpp"
@@ -17,12 +16,13 @@ int verify(Context& context) {
     std::size_t done = 0;
     std::size_t skipped = 0;
     for (const Exercise& exercise : manifest.exercises) {
-        const State status = run_test(context, program_of(exercise)).status;
+        const std::string content = content_of(context.root, exercise);
+        const State status = run_own(context, exercise).status;
         Progress progress = read_progress(context.root);
         const bool lost = status != State::pass && progress.done.contains(exercise.name);
         done += status == State::pass ? 1 : 0;
         skipped += status == State::skipped ? 1 : 0;
-        note(progress, exercise.name, status);
+        note(progress, exercise.name, status, content);
         write_progress(context.root, progress);
         const Colour colour = status == State::pass ? Colour::green
                               : lost                ? Colour::red
@@ -42,9 +42,9 @@ int verify(Context& context) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
-    command->callback([&context] { context.status = verify(context); });
+void add_verify(Command& app, Context& context) {
+    auto command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
+    command.callback([&context] { context.status = verify(context); });
 }
 
 }  // namespace dist::cli

@@ -1,12 +1,10 @@
 // watch: runs the current exercise at every save.
-#include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/core.h>
 #include <memory>
 #include <optional>
-#include <poll.h>
 #include <string>
-#include <unistd.h>
+#include <string_view>
+#include <utility>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/commands/reset.hpp"
@@ -16,37 +14,16 @@
 #include "course/cli/exercises/select.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/keyboard.hpp"
+#include "course/cli/process/saved_file.hpp"
 #include "course/cli/process/subprocess.hpp"
-#include "course/cli/report/report.hpp"
+#include "course/cli/report/fit.hpp"
+#include "course/cli/report/running_line.hpp"
 
 namespace dist::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kLookEveryMs = 300;
-
-/// Notices that a file was saved. Editors replace files: one that is gone for a moment has not
-/// changed.
-class SavedFile {
-  public:
-    explicit SavedFile(fs::path file) : file_(std::move(file)) { saved(); }
-
-    /// Whether it was saved since this was asked last.
-    bool saved() {
-        std::error_code gone;
-        const fs::file_time_type time = fs::last_write_time(file_, gone);
-        if (gone || time == time_) {
-            return false;
-        }
-        time_ = time;
-        return true;
-    }
-
-  private:
-    fs::path file_;
-    fs::file_time_type time_;
-};
+constexpr std::string_view kKeys = "rnhlcxq";
 
 class Watch {
   public:
@@ -83,33 +60,48 @@ class Watch {
     }
 
     void look(int ms) {
-        if (const auto key = keyboard_.key(ms)) {
+        const auto key = keyboard_.key(ms);
+        if (key && kKeys.find(*key) != std::string_view::npos) {
             key_ = key;
         }
     }
 
-    // A save, r and q stop what runs; any other key waits until it has ended.
     void run_current() {
-        clear_screen();
-        fmt::print("{} ...\n", exercise_->source().string());
+        print_rule();
         again_ = false;
-        context_.cancelled = [this] {
-            look(0);
-            again_ = again_ || file_->saved() || key_ == 'r';
-            return again_ || key_ == 'q';
-        };
+        context_.cancelled = [this] { return stops(); };
+        std::optional<std::string> report;
+        line_.emplace(context_);
         try {
-            run_and_report(context_, *exercise_);
-            footer();
-        } catch (const Interrupted&) {
-            if (key_ == 'r') {
-                key_.reset();
-            }
+            report = run_whole(context_, *exercise_);
+        } catch (const Interrupted&) {  // by stops()
         } catch (const CommandError& error) {
-            fmt::print("{}\n", error.what());
+            report = std::string(error.what()) + "\n";
+        }
+        line_.reset();
+        context_.cancelled = nullptr;
+        if (report) {
+            const auto screen = keyboard_.screen();
+            fmt::print("{}", screen ? fitted(*report, room(*screen), exercise_->name) : *report);
             footer();
         }
-        context_.cancelled = nullptr;
+    }
+
+    /// What happens while tests run. h and l answer at once, and so does n where it is refused; a save and
+    /// every other key stop the tests.
+    bool stops() {
+        look(0);
+        if (key_ == 'h' || key_ == 'l' ||
+            (key_ == 'n' && !may_go_on(read_progress(context_.root)))) {
+            line_->clear();
+            answer(*std::exchange(key_, std::nullopt));
+        }
+        if (key_ == 'r') {
+            key_.reset();
+            again_ = true;
+        }
+        again_ = again_ || file_->saved();
+        return again_ || key_;
     }
 
     void obey(char key) {
@@ -120,32 +112,40 @@ class Watch {
             case 'r':
                 again_ = true;
                 return;
-            case 'h':
-                command({"hint", exercise_->name});
-                break;
-            case 'l':
-                command({"list"});
-                break;
-            case 'c':
-                command({"verify"});
-                break;
             case 'x':
                 reset_current();
                 return;
             default:
-                return;
+                answer(key);
+                footer();
         }
-        footer();
+    }
+
+    /// The keys that only print.
+    void answer(char key) const {
+        if (key == 'h') {
+            command({"hint", exercise_->name});
+        } else if (key == 'l') {
+            command({"list"});
+        } else if (key == 'c') {
+            command({"verify"});
+        } else {
+            fmt::print("{} does not pass yet; h gives a hint.\n", exercise_->name);
+            std::fflush(stdout);
+        }
     }
 
     // The other commands are the program itself, started once more: what they print is the same.
-    void command(std::vector<std::string> words) {
-        clear_screen();
+    void command(std::vector<std::string> words) const {
+        fmt::print("\n");
         words.insert(words.begin(), (context_.root / "shardlings").string());
         RunOptions options;
         options.attached = true;
+        Context context = context_;
+        context.cancelled = nullptr;  // it may run beside tests, which look at the keys
+        context.running = nullptr;
         try {
-            run(context_, words, options);
+            run(context, words, options);
         } catch (const Interrupted&) {
         }
     }
@@ -159,7 +159,7 @@ class Watch {
     void next() {
         const Progress progress = read_progress(context_.root);
         if (!may_go_on(progress)) {
-            fmt::print("{} does not pass yet; h gives a hint.\n", exercise_->name);
+            answer('n');
             return;
         }
         const Exercise* next = current_exercise(manifest_, progress);
@@ -186,11 +186,22 @@ class Watch {
         }
     }
 
-    void clear_screen() const {
-        if (keyboard_.on_terminal()) {
-            fmt::print("\033[2J\033[3J\033[H");
-            std::fflush(stdout);
-        }
+    /// Nothing is cleared: what was said before stays above.
+    void print_rule() const {
+        const std::string source = exercise_->source().string();
+        const auto screen = keyboard_.screen();
+        const std::size_t used = source.size() + 6;
+        const std::size_t rest = screen && screen->columns > used ? screen->columns - used : 0;
+        fmt::print(
+            "{}\n", screen ? fmt::format("\n---- {} {:-<{}}", source, "", rest) : source + " ..."
+        );
+        std::fflush(stdout);
+    }
+
+    /// What the report may take, so that the rule, the bar and the keys are seen with it.
+    static Screen room(const Screen& screen) {
+        constexpr std::size_t kOthers = 6;
+        return {screen.rows > kOthers ? screen.rows - kOthers : 0, screen.columns};
     }
 
     void footer() const {
@@ -217,15 +228,16 @@ class Watch {
     std::optional<SavedFile> file_;
     std::optional<char> key_;
     bool again_ = false;
+    std::optional<RunningLine> line_;  // while tests run
 };
 
 }  // namespace
 
-void add_watch(CLI::App& app, Context& context) {
-    auto* command = app.add_subcommand("watch", "Run the current exercise at every save");
+void add_watch(Command& app, Context& context) {
+    auto command = app.add_subcommand("watch", "Run the current exercise at every save");
     auto name = std::make_shared<std::string>();
-    command->add_option("NAME", *name, "Start with this exercise");
-    command->callback([&context, name] {
+    command.add_option("NAME", *name, "Start with this exercise");
+    command.callback([&context, name] {
         Watch(context, *name).loop();
         context.status = 0;
     });

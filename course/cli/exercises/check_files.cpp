@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <sstream>
 
+#include "course/cli/exercises/stub.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
-#include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
@@ -45,6 +45,11 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
+std::string stub_text(const Context& context, const Exercise& exercise) {
+    const std::optional<std::string> stub = committed_stub(context, exercise);
+    return stub ? *stub : read_text(context.root / exercise.source());
+}
+
 std::vector<std::string> missing_parts(const Context& context, const Exercise& exercise) {
     std::vector<std::string> missing;
     for (const fs::path& file :
@@ -60,7 +65,7 @@ std::vector<std::string> missing_parts(const Context& context, const Exercise& e
             missing.push_back(fmt::format("{} has no line '{}'", exercise.header().string(), word));
         }
     }
-    if (const std::size_t todos = count(committed_stub(context, exercise), "TODO"); todos != 1) {
+    if (const std::size_t todos = count(stub_text(context, exercise), "TODO"); todos != 1) {
         missing.push_back(fmt::format("{} has {} TODOs, not 1", exercise.source().string(), todos));
     }
     const std::string lesson = read_text(context.root / exercise.lesson());
@@ -84,18 +89,6 @@ std::vector<std::string> missing_parts(const Context& context, const Exercise& e
         ));
     }
     return missing;
-}
-
-std::string committed_stub(const Context& context, const Exercise& exercise) {
-    try {
-        const Ended ended = run(context, {"git", "show", "HEAD:" + exercise.source().string()});
-        if (ended.ok()) {
-            return ended.output;
-        }
-    } catch (const UsageError&) {
-        // no git
-    }
-    return read_text(context.root / exercise.source());
 }
 
 std::vector<Case> read_cases(

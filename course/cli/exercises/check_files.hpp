@@ -15,7 +15,7 @@ namespace dist::cli {
 std::vector<std::string> missing_parts(const Context& context, const Exercise& exercise);
 
 /// The stub as committed, whatever the student has written since; the file itself without git.
-std::string committed_stub(const Context& context, const Exercise& exercise);
+std::string stub_text(const Context& context, const Exercise& exercise);
 
 /// A file that is tried in the place of an exercise's, and what must come of it. Its first lines:
 ///

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <set>
 #include <toml++/toml.h>
 
 #include "course/cli/process/error.hpp"
@@ -171,6 +172,19 @@ const Exercise& Manifest::find(std::string_view name) const {
         "there is no exercise '{}'.{} ./shardlings list shows all", name,
         near.empty() ? "" : fmt::format(" Did you mean '{}'?", near)
     ));
+}
+
+std::vector<const Exercise*> Manifest::stack_of(const std::vector<std::string>& names) const {
+    std::set<std::string_view> wanted(names.begin(), names.end());
+    std::vector<const Exercise*> stack;
+    // from the last to the first: an exercise uses only what comes before it
+    for (auto exercise = exercises.rbegin(); exercise != exercises.rend(); ++exercise) {
+        if (wanted.contains(exercise->name)) {
+            wanted.insert(exercise->uses.begin(), exercise->uses.end());
+            stack.insert(stack.begin(), &*exercise);
+        }
+    }
+    return stack;
 }
 
 Manifest read_manifest(const fs::path& root) {

@@ -68,6 +68,10 @@ struct Manifest {
     /// The exercise of that name; a path to one of its files names it too.
     /// Errors  UsageError with the nearest name.
     [[nodiscard]] const Exercise& find(std::string_view name) const;
+
+    /// The exercises of these names and all that they stand on, by `uses`; in course order.
+    [[nodiscard]] std::vector<const Exercise*> stack_of(const std::vector<std::string>& names
+    ) const;
 };
 
 /// Reads exercises/course.toml.

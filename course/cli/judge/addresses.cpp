@@ -42,20 +42,52 @@ std::map<std::uint64_t, Places> places_of(
     return places;
 }
 
+constexpr int kUnderTest = 4;
+constexpr int kReference = 3;
+
 /// How near a place is to what the student wrote; 0: not theirs and not the course's.
 int nearness(const std::string& place, const fs::path& file, const fs::path& root) {
     const std::string path = place.substr(0, place.rfind(':'));
     const std::string relative = fs::path(path).lexically_relative(root).string();
     if (path == file.string()) {
-        return 4;
+        return kUnderTest;
     }
     if (relative.starts_with("exercises/") || relative.starts_with("solutions/")) {
-        return 3;
+        return kReference;
     }
     if (relative.starts_with("tests/") && !relative.starts_with("tests/harness/")) {
         return 2;
     }
     return relative.starts_with("tests/harness/states/") ? 2 : 0;
+}
+
+/// The places of a stack, innermost first.
+Places stack_of(const RankResult& rank, const std::map<std::uint64_t, Places>& places) {
+    Places stack;
+    for (const std::uint64_t frame : rank.frames) {
+        if (const auto found = places.find(frame); found != places.end()) {
+            stack.insert(stack.end(), found->second.begin(), found->second.end());
+        }
+    }
+    return stack;
+}
+
+void locate_rank(
+    RankResult& rank, const Places& stack, const fs::path& file, const fs::path& root
+) {
+    int best = 0;
+    std::string called;  // the exercise whose reference the next place called
+    for (const std::string& place : stack) {
+        const int near = nearness(place, file, root);
+        if (near > best) {
+            best = near;
+            rank.where = fs::path(place).filename().string();
+            rank.reference = near == kUnderTest ? called : "";
+        }
+        if (near == kReference) {
+            called = fs::path(place.substr(0, place.rfind(':'))).stem().string();
+        }
+    }
 }
 
 }  // namespace
@@ -79,16 +111,7 @@ void locate(
     const auto places = places_of(context, executable, addresses);
     for (TestResult& test : tests) {
         for (RankResult& rank : test.per_rank) {
-            int best = 0;
-            for (const std::uint64_t frame : rank.frames) {
-                const auto found = places.find(frame);
-                for (const std::string& place : found == places.end() ? Places() : found->second) {
-                    if (nearness(place, file, context.root) > best) {
-                        best = nearness(place, file, context.root);
-                        rank.where = fs::path(place).filename().string();
-                    }
-                }
-            }
+            locate_rank(rank, stack_of(rank, places), file, context.root);
         }
     }
 }

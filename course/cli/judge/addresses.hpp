@@ -9,7 +9,8 @@
 namespace dist::cli {
 
 /// Fills every `where` of `tests` from the frames: the innermost one in `file`, the file under
-/// test, otherwise in a reference solution, otherwise in the test.
+/// test, otherwise in a reference solution, otherwise in the test; and every `reference` that the file
+/// under test called there.
 void locate(
     const Context& context,
     const std::filesystem::path& executable,

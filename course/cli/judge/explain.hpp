@@ -4,6 +4,7 @@
 #include <string>
 
 #include "course/cli/result/result.hpp"
+#include "course/protocol/protocol.hpp"
 
 namespace dist::cli {
 
@@ -11,8 +12,14 @@ namespace dist::cli {
 /// match, who calls another collective. Empty when none of these explains it.
 std::string explain_hang(const TestResult& test);
 
-/// How a rank's process ended, as a sentence: "rank 2 died of SIGSEGV: it used the null pointer".
-std::string explain_signal(int rank, int signal, std::uint64_t address, const std::string& output);
+/// Who waits, and who has left, of a test that explain_hang knows nothing about.
+std::string explain_waiting(const TestResult& test);
+
+/// How a rank's process was ended by a signal, as a sentence: "rank 2 died of SIGSEGV: it used a null
+/// pointer".
+///
+/// output  what it printed: the last words of a sanitizer, or of the allocator.
+std::string explain_signal(int rank, const harness::Slot& slot, const std::string& output);
 
 /// "rank 1", "ranks 0, 1 and 3"
 std::string ranks_text(const std::vector<int>& ranks);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,11 @@ namespace dist::cli {
 
 /// Where a rank stood when its test was stopped.
 struct Wait {
-    std::string phase;  // waiting, returned, threw, computing; empty: was not stopped
+    harness::Phase phase = harness::Phase::absent;  // absent: it was not stopped
     std::string call;
+    harness::Call kind = harness::Call::none;
+    harness::Direction direction = harness::Direction::none;
+    long collectives = 0;
     int peer = -1;
     int tag = -1;
     double since_s = 0;
@@ -26,7 +30,7 @@ struct Wait {
 /// One rank's record of one test.
 struct Record {
     std::string test;
-    std::string state;
+    std::optional<harness::Outcome> state;  // none: one that is not in the protocol
     int ranks = 0;
     std::string message;
     double duration_s = 0;

@@ -27,10 +27,19 @@ Failure failure_of(const json& in) {
     return failure;
 }
 
+/// A word of the protocol; its first, which says nothing, where it is missing or unknown.
+template <class Word>
+Word word(const json& in, const char* field) {
+    return harness::word_of<Word>(in.value(field, "")).value_or(Word{});
+}
+
 Wait wait_of(const json& in) {
     Wait wait;
-    wait.phase = in.value("phase", "");
+    wait.phase = word<harness::Phase>(in, "phase");
     wait.call = in.value("call", "");
+    wait.kind = word<harness::Call>(in, "kind");
+    wait.direction = word<harness::Direction>(in, "direction");
+    wait.collectives = in.value("collectives", 0L);
     wait.peer = in.value("peer", -1);
     wait.tag = in.value("tag", -1);
     wait.since_s = in.value("since_s", 0.0);
@@ -41,7 +50,7 @@ Wait wait_of(const json& in) {
 Record record_of(const json& in, const fs::path& folder, int rank) {
     Record record;
     record.test = in.at("test").get<std::string>();
-    record.state = in.at("state").get<std::string>();
+    record.state = harness::word_of<harness::Outcome>(in.at("state").get<std::string>());
     record.ranks = in.value("ranks", 0);
     record.message = in.value("message", "");
     record.duration_s = in.value("duration_s", 0.0);
@@ -105,7 +114,8 @@ BoardFile::BoardFile(const fs::path& folder) {
     const std::string path = (folder / "board").string();
     const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     void* mapped = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, sizeof(harness::Board)) == 0) {
+    // room for all of it: a full disk is found here, and not by a rank that writes to a hole
+    if (file >= 0 && posix_fallocate(file, 0, sizeof(harness::Board)) == 0) {
         mapped = mmap(nullptr, sizeof(harness::Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     }
     if (file >= 0) {

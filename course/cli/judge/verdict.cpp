@@ -1,35 +1,66 @@
 #include "course/cli/judge/verdict.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <tuple>
 
-#include "course/cli/judge/ended.hpp"
+#include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/explain.hpp"
 
 namespace dist::cli {
 namespace {
 
-/// States of a rank's record, the worse first; `stopped` is another rank's fault.
-constexpr std::array<std::string_view, 6> kWorstFirst = {
-    "forbidden", "not_started", "hang", "fail", "skipped", "stopped",
-};
+using harness::Outcome;
+using harness::Phase;
 
-std::string rank_state(const Record& record) {
-    if (record.state == "pass" || record.state == "skipped") {
-        return "ok";
+/// A test that ended like that on its worst rank; `stopped` alone accuses nobody, so that nothing is
+/// known.
+State state_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass:
+            return State::pass;
+        case Outcome::skipped:
+            return State::skipped;
+        case Outcome::fail:
+            return State::fail;
+        case Outcome::hang:
+            return State::hang;
+        case Outcome::not_started:
+            return State::not_started;
+        case Outcome::forbidden:
+            return State::forbidden;
+        case Outcome::stopped:
+            break;
     }
-    if (record.state == "not_started") {
-        return "not_started";
+    return State::harness_error;
+}
+
+/// A rank that was stopped is worse off than one that passed, and less so than one that skipped.
+bool worse(Outcome a, Outcome b) {
+    const auto order = [](Outcome outcome) {
+        return outcome == Outcome::stopped   ? 1
+               : outcome == Outcome::skipped ? 2
+                                             : 2 * static_cast<int>(outcome);
+    };
+    return order(a) > order(b);
+}
+
+RankState rank_state(const Record& record) {
+    const Outcome outcome = record.state.value_or(Outcome::fail);
+    if (outcome == Outcome::pass || outcome == Outcome::skipped) {
+        return RankState::ok;
     }
-    if (record.wait.phase == "waiting") {
-        return "blocked";
+    if (outcome == Outcome::not_started) {
+        return RankState::not_started;
     }
-    if (record.wait.phase == "computing") {
-        return "computing";
+    if (record.wait.phase == Phase::waiting) {
+        return RankState::blocked;
     }
-    return record.state == "stopped" || record.state == "hang" ? "ok" : "mismatch";
+    if (record.wait.phase == Phase::computing) {
+        return RankState::computing;
+    }
+    return outcome == Outcome::stopped || outcome == Outcome::hang ? RankState::ok
+                                                                   : RankState::mismatch;
 }
 
 RankResult rank_of(int rank, const Record& record) {
@@ -41,6 +72,9 @@ RankResult rank_of(int rank, const Record& record) {
     result.tag = record.wait.tag;
     result.blocked_s = record.wait.since_s;
     result.phase = record.wait.phase;
+    result.kind = record.wait.kind;
+    result.direction = record.wait.direction;
+    result.collectives = record.wait.collectives;
     result.frames = record.wait.frames;
     result.message = record.message;
     result.failures = record.failures;
@@ -66,43 +100,54 @@ std::string with_ranks(const TestResult& test) {
     return fmt::format("{}: {}", all ? "every rank" : ranks_text(ranks), test.message);
 }
 
-/// The records of one test from all ranks, as one.
+/// Why nothing moves, if the test was stopped for that.
+void explain_if_hang(TestResult& test) {
+    if (test.status != State::hang) {
+        return;
+    }
+    for (RankResult& rank : test.per_rank) {
+        if (rank.phase == Phase::absent) {
+            rank.phase = Phase::returned;  // failed a check after it had
+        }
+    }
+    if (const std::string sentence = explain_hang(test); !sentence.empty()) {
+        test.message = sentence;
+    } else if (test.message.empty()) {
+        test.message = explain_waiting(test);
+    }
+}
+
+/// The records of one test from all ranks, as one. The worst rank's tells the state, and the world.
 TestResult merge(const std::string& name, const std::vector<const Record*>& records) {
     TestResult test;
     test.name = name;
-    test.status = State::pass;
-    std::size_t worst = kWorstFirst.size();
+    test.ranks = 0;
+    Outcome worst = Outcome::pass;
     for (std::size_t r = 0; r < records.size(); ++r) {
         const Record& record = *records[r];
         test.duration_s = std::max(test.duration_s, record.duration_s);
-        test.ranks = std::max(test.ranks, record.ranks);
-        const auto* const place = std::find(kWorstFirst.begin(), kWorstFirst.end(), record.state);
-        const auto rank = static_cast<std::size_t>(place - kWorstFirst.begin());
-        if (rank < worst) {
-            worst = rank;
-            test.message = record.message;
-        }
-        if (place == kWorstFirst.end() && record.state != "pass") {
-            worst = 0;
+        if (!record.state) {
             test.status = State::harness_error;
-            test.message = fmt::format("rank {} left a record with state '{}'", r, record.state);
+            test.message = fmt::format("rank {} left a record with a state that is none", r);
+            return test;
         }
+        if (worse(*record.state, worst)) {
+            worst = *record.state;
+            test.message = record.message;
+            test.ranks = record.ranks;
+        } else if (worst == Outcome::pass || *record.state == worst) {
+            test.ranks = std::max(test.ranks, record.ranks);
+        }
+    }
+    test.status = state_of(worst);
+    for (std::size_t r = 0; r < records.size(); ++r) {
         // idle ranks of a smaller world have nothing to tell
-        if (record.ranks > static_cast<int>(r)) {
-            test.per_rank.push_back(rank_of(static_cast<int>(r), record));
+        if (static_cast<int>(r) < test.ranks) {
+            test.per_rank.push_back(rank_of(static_cast<int>(r), *records[r]));
         }
     }
-    if (worst < kWorstFirst.size() && test.status == State::pass) {
-        test.status = state_of(kWorstFirst.at(worst)).value_or(State::harness_error);
-    }
-    if (test.status == State::hang) {
-        for (RankResult& rank : test.per_rank) {
-            rank.phase =
-                rank.phase.empty() ? "returned" : rank.phase;  // failed a check after it had
-        }
-        const std::string sentence = explain_hang(test);
-        test.message = sentence.empty() ? test.message : sentence;
-    } else if (test.status == State::fail || test.status == State::forbidden) {
+    explain_if_hang(test);
+    if (test.status == State::fail || test.status == State::forbidden) {
         test.message = with_ranks(test);
     }
     return test;
@@ -118,12 +163,10 @@ TestResult merge_death(
     for (std::size_t i = 0; i < records.size(); ++i) {
         const int r = static_cast<int>(i);
         const harness::Slot& slot = job.board->slot[r];
-        test.ranks =
-            std::max(test.ranks, records[i] != nullptr ? records[i]->ranks : slot.ranks.load());
-        test.per_rank.push_back(
-            records[i] != nullptr ? rank_of(r, *records[i]) : rank_from_board(r, job)
-        );
-        if (records[i] != nullptr) {
+        const bool written = records[i] != nullptr;
+        test.ranks = std::max(test.ranks, written ? records[i]->ranks : slot.ranks.load());
+        test.per_rank.push_back(written ? rank_of(r, *records[i]) : rank_from_board(r, job));
+        if (written) {
             continue;
         }
         const auto [state, message] = explain_end(r, slot, test.per_rank.back().output);
@@ -132,13 +175,13 @@ TestResult merge_death(
             test.message = message;
         }
     }
-    if (test.status == State::not_run || job.timed_out) {
+    if (test.status == State::not_run || job.timed_out || job.killed) {
         std::tie(test.status, test.message) = explain_stop(job);
     }
-    if (test.status == State::hang) {
-        const std::string sentence = explain_hang(test);
-        test.message = sentence.empty() ? test.message : sentence;
+    if (blamed >= 0 && job.board->slot[blamed].ranks > 0) {
+        test.ranks = job.board->slot[blamed].ranks;  // the world it died in, not one before
     }
+    explain_if_hang(test);
     std::erase_if(test.per_rank, [&](const RankResult& rank) { return rank.rank >= test.ranks; });
     return test;
 }
@@ -155,6 +198,8 @@ Verdict judge(const Job& job) {
             plan = log.plan.size() > plan.size() ? log.plan : plan;
         }
     }
+    const auto finished = [](const RankLog& log) { return log.finished; };
+    const bool all_finished = std::all_of(job.logs.begin(), job.logs.end(), finished);
     for (std::size_t t = 0; t < plan.size(); ++t) {
         std::vector<const Record*> records;
         for (const RankLog& log : job.logs) {
@@ -166,12 +211,15 @@ Verdict judge(const Job& job) {
             verdict.tests.push_back(merge(plan[t], records));
             continue;
         }
+        if (all_finished && t > 0) {  // they were told to, at the first test that failed
+            verdict.rest_after = plan[t - 1];
+            return verdict;
+        }
         verdict.tests.push_back(merge_death(plan[t], records, job));
         verdict.rest_after = t + 1 < plan.size() ? plan[t] : "";
         return verdict;
     }
-    const auto finished = [](const RankLog& log) { return log.finished; };
-    if (verdict.planned && !std::all_of(job.logs.begin(), job.logs.end(), finished)) {
+    if (verdict.planned && !all_finished) {
         const std::vector<const Record*> none(job.logs.size(), nullptr);
         verdict.tests.push_back(merge_death("the program ends when all tests have ended", none, job)
         );

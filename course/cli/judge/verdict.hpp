@@ -18,6 +18,9 @@ struct Job {
     int status = 0;      // of mpirun
     std::string output;  // of mpirun itself
     bool timed_out = false;
+    bool killed = false;      // mpirun, by a signal, and not by the command
+    bool called_off = false;  // nothing more could come of it, and mpirun did not notice
+    int left_processes = 0;   // that outlived mpirun; they were ended
     double wall_limit_s = 0;
 };
 

@@ -1,7 +1,9 @@
 #include "course/cli/launch/attempt.hpp"
 
+#include "course/cli/exercises/stub.hpp"
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 
@@ -29,14 +31,8 @@ Result run_built(
     if (built.ok) {
         return launch(context, program, built.executable, as, options);
     }
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
-    result.on_stand_in = program.on_stand_in;
+    Result result = result_of(program, options, as);
     result.status = State::build_error;
-    result.seed = options.seed;
-    result.started_at = utc_now();
     result.message = built.error;
     result.build_log = built.log;
     return result;
@@ -48,15 +44,37 @@ Result skipped(
     const LaunchOptions& options,
     const std::filesystem::path& as
 ) {
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
+    Result result = result_of(program, options, as);
     result.status = State::skipped;
-    result.seed = options.seed;
-    result.started_at = utc_now();
     result.message = reason;
     return result;
+}
+
+Result not_started(const Context& context, const Exercise& exercise, const LaunchOptions& options) {
+    Result result;
+    result.exercise = exercise.name;
+    result.source = exercise.source().string();
+    result.status = State::not_started;
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    for (const std::string& name : names_in(context.root / exercise.test())) {
+        TestResult test;
+        test.name = name;
+        test.ranks = exercise.ranks;
+        test.status = State::not_started;
+        test.message = exercise.name + " is not implemented yet";
+        test.repro = shell_line({"./shardlings", "run", exercise.name, "--test", name});
+        result.tests.push_back(test);
+    }
+    return result;
+}
+
+Result run_own(Context& context, const Exercise& exercise, const LaunchOptions& options) {
+    const bool whole = options.test.empty() && options.ranks == 0;
+    if (whole && !exercise.for_gpu() && is_untouched(context, exercise)) {
+        return not_started(context, exercise, options);
+    }
+    return run_anywhere(context, program_of(exercise), options);
 }
 
 Result run_anywhere(

@@ -39,6 +39,14 @@ Result skipped(
     const std::filesystem::path& as
 );
 
+/// The result of an untouched stub, known from its text: nothing is built and nothing started.
+Result not_started(
+    const Context& context, const Exercise& exercise, const LaunchOptions& options = {}
+);
+
+/// The student's own file: not_started() or run_anywhere().
+Result run_own(Context& context, const Exercise& exercise, const LaunchOptions& options = {});
+
 /// run_test; where there is no GPU, a GPU exercise is tried on the stand-in as well: Result::stand_in.
 Result run_anywhere(
     Context& context,

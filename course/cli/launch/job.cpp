@@ -1,65 +1,72 @@
 #include "course/cli/launch/job.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
+#include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <thread>
-#include <unistd.h>
 
-#include "course/cli/judge/ended.hpp"
-#include "course/cli/launch/leftovers.hpp"
+#include "course/cli/judge/deaths.hpp"
+#include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/mpirun.hpp"
+#include "course/cli/process/room.hpp"
 
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder for one job; goes when it is done, whatever happened.
-class RunFolder {
-  public:
-    RunFolder(const Context& context, bool keep) : keep_(keep) {
-        static std::atomic<int> number = 0;
-        path_ = context.build_folder() / "runs" / fmt::format("{}-{}", getpid(), ++number);
-        fs::remove_all(path_);
-        fs::create_directories(path_);
-    }
-    ~RunFolder() {
-        std::error_code ignored;
-        if (keep_) {
-            fmt::print(stderr, "  kept: {}\n", path_.string());
-        } else {
-            fs::remove_all(path_, ignored);
-        }
-    }
-    RunFolder(const RunFolder&) = delete;
-    RunFolder& operator=(const RunFolder&) = delete;
-    [[nodiscard]] const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-    bool keep_;
-};
-
 using Clock = std::chrono::steady_clock;
 
-/// Whether all ranks have ended for some time. mpirun may fail to notice: Open MPI 5.0.7 waits for ever,
-/// now and then, after a rank was killed.
-bool all_have_ended(
-    const harness::Board& board, int ranks, std::optional<Clock::time_point>& since
-) {
-    constexpr auto kPatience = std::chrono::seconds(10);
-    for (int r = 0; r < ranks; ++r) {
-        if (board.slot[r].end == harness::End::none) {
+/// Whether nothing more can come of a job. mpirun may fail to notice: Open MPI 5.0.7 waits for ever, now
+/// and then, after a rank was killed, and 4.1 after MPI could not start on one.
+class Stuck {
+  public:
+    Stuck(const harness::Board& board, int ranks) : board_(board), ranks_(ranks) {}
+
+    bool operator()() {
+        if (!seen([](const harness::Slot& slot) { return slot.planned != 0; }) &&
+            gone(begin_) > kStart) {
+            return true;
+        }
+        const bool all_ended =
+            !seen([](const harness::Slot& slot) { return slot.end == harness::End::none; });
+        if (board_.died == 0 && !all_ended) {
             return false;
         }
+        over_since_ = over_since_.value_or(Clock::now());
+        return gone(*over_since_) > kPatience;
     }
-    since = since.value_or(Clock::now());
-    return Clock::now() - *since > kPatience;
+
+  private:
+    static constexpr auto kStart =
+        std::chrono::seconds(60);  // of the first rank; a second is usual
+    static constexpr auto kPatience = std::chrono::seconds(8);
+
+    static Clock::duration gone(Clock::time_point since) { return Clock::now() - since; }
+    /// Whether any rank is so.
+    template <class Predicate>
+    [[nodiscard]] bool seen(Predicate is_so) const {
+        return std::any_of(board_.slot, board_.slot + ranks_, is_so);
+    }
+
+    const harness::Board& board_;
+    int ranks_;
+    Clock::time_point begin_ = Clock::now();
+    std::optional<Clock::time_point> over_since_;
+};
+
+/// Rank 0 is in every test; between two of them nothing new is told.
+void tell(const Context& context, const harness::Board& board) {
+    const char* const test = board.slot[0].test;
+    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
+    const bool started = board.slot[0].pid != 0;
+    if (context.running && !(started && name.empty())) {
+        context.running(started ? name : "starting the processes");
+    }
 }
 
 Environment job_environment(
@@ -94,6 +101,9 @@ Environment job_environment(
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
     }
+    if (options.enough) {
+        environment.emplace_back(harness::kEnvUntilFailure, "1");
+    }
     if (options.compute_s > 0) {
         environment.emplace_back(harness::kEnvComputeS, fmt::format("{}", options.compute_s));
     }
@@ -101,6 +111,18 @@ Environment job_environment(
         environment.emplace_back(harness::kEnvAfter, after);
     }
     return environment;
+}
+
+/// The verdict on a job that had no chance.
+Verdict not_started(int ranks, const std::string& reason) {
+    Verdict verdict;
+    TestResult& test = verdict.tests.emplace_back();
+    test.name = "MPI can start";
+    test.planned = false;
+    test.ranks = ranks;
+    test.status = State::harness_error;
+    test.message = reason;
+    return verdict;
 }
 
 }  // namespace
@@ -128,24 +150,27 @@ Verdict run_job(
     const int ranks = options.ranks > 0 ? options.ranks
                       : options.many    ? harness::kManyRanks
                                         : program.ranks;
+    if (const std::string reason = missing_room(ranks, run_folders(context)); !reason.empty()) {
+        return not_started(ranks, reason);
+    }
     const RunFolder folder(context, options.keep);
     const BoardFile board(folder.path());
-    Ended ended;
-    {
-        const Leftovers leftovers(folder.path());
-        std::vector<std::string> command = mpirun(ranks, Purpose::test);
-        command.push_back(fs::absolute(executable).string());
-        RunOptions run_options;
-        // not the repository: code under test may write files there, or clear it
-        run_options.folder = folder.path() / "work";
-        fs::create_directory(run_options.folder);
-        run_options.environment = job_environment(program, ranks, folder.path(), options, after);
-        run_options.time_limit_s = options.wall_limit_s;
-        run_options.over = [&board, ranks, since = std::optional<Clock::time_point>()]() mutable {
-            return all_have_ended(*board, ranks, since);
-        };
-        ended = run(context, command, run_options);
+    std::vector<std::string> command = mpirun(ranks, Purpose::test);
+    command.push_back(fs::absolute(executable).string());
+    RunOptions run_options;
+    // not the repository: code under test may write files there, or clear it
+    run_options.folder = folder.path() / "work";
+    fs::create_directory(run_options.folder);
+    run_options.environment = job_environment(program, ranks, folder.path(), options, after);
+    if (!folder.shared().empty()) {
+        const std::string shared = folder.shared().string();
+        run_options.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared);  // 4
+        run_options.environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
     }
+    run_options.time_limit_s = options.wall_limit_s;
+    run_options.watch = [&](const std::string&, double) { tell(context, *board); };
+    run_options.over = Stuck(*board, ranks);
+    const Ended ended = run(context, command, run_options);
     Job job;
     job.folder = folder.path();
     for (int r = 0; r < ranks; ++r) {
@@ -155,10 +180,17 @@ Verdict run_job(
     job.status = ended.status;
     job.output = ended.output;
     job.timed_out = ended.timed_out;
+    job.killed = ended.killed;
+    job.called_off = ended.called_off;
+    job.left_processes = ended.left_processes;
     job.wall_limit_s = options.wall_limit_s;
     Verdict verdict = judge(job);
-    if (!verdict.planned) {
+    if (!fs::exists(folder.path() / "board")) {
+        verdict = Verdict{{explain_no_folder(job)}, "", false};
+    } else if (!verdict.planned) {
         verdict.tests.push_back(explain_no_plan(job));
+    } else if (job.left_processes > 0 && overall(verdict.tests) == State::pass) {
+        verdict.tests.push_back(explain_left(job));
     }
     double tests_s = 0;
     for (const TestResult& test : verdict.tests) {

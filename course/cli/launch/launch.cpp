@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <regex>
 
 #include "course/cli/build/difference.hpp"
 #include "course/cli/judge/addresses.hpp"
@@ -20,17 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so in every test
 
-/// Names of the tests as their file spells them.
-std::vector<std::string> names_in(const fs::path& file) {
-    const std::string text = read_text(file);
-    static const std::regex name(R"re(TEST_CASE\(\s*"([^"]*)")re");
-    std::vector<std::string> names;
-    for (std::sregex_iterator i(text.begin(), text.end(), name); i != std::sregex_iterator(); ++i) {
-        names.push_back((*i)[1]);
-    }
-    return names;
-}
-
 [[noreturn]] void refuse_test_name(
     const Context& context, const Program& program, const std::string& text
 ) {
@@ -43,15 +31,26 @@ std::vector<std::string> names_in(const fs::path& file) {
     throw UsageError(line);
 }
 
-/// The command that runs exactly this test again.
-std::string repro_of(const Result& result, const TestResult& test, const LaunchOptions& options) {
-    std::vector<std::string> words = {"./shardlings", "run", result.exercise};
+/// The command that runs exactly this test again: with all ranks that the job had, from the test's first
+/// world to the one that failed. -n would make another run of it: fewer ranks, one world.
+std::string repro_of(
+    const Context& context,
+    const Result& result,
+    const TestResult& test,
+    const LaunchOptions& options
+) {
+    std::vector<std::string> words = {"./shardlings"};
+    if (context.preset != Context().preset) {
+        words.insert(words.end(), {"--preset", context.preset});
+    }
+    words.insert(words.end(), {"run", result.exercise});
     if (!result.as.empty()) {
         words.insert(words.end(), {"--as", result.as});
     }
-    words.insert(
-        words.end(), {"-n", std::to_string(test.ranks), "--seed", std::to_string(options.seed)}
-    );
+    if (options.ranks > 0) {
+        words.insert(words.end(), {"-n", std::to_string(options.ranks)});
+    }
+    words.insert(words.end(), {"--seed", std::to_string(options.seed)});
     if (test.planned) {
         words.insert(words.end(), {"--test", test.name});
     }
@@ -70,7 +69,46 @@ bool none_failed(const std::vector<TestResult>& tests) {
     });
 }
 
+/// What follows from the tests so far.
+void complete(
+    const Context& context,
+    const fs::path& executable,
+    const fs::path& source,
+    const LaunchOptions& options,
+    Result& result
+) {
+    locate(context, executable, source, result.tests);
+    for (TestResult& test : result.tests) {
+        test.repro = repro_of(context, result, test, options);
+    }
+    result.status = overall(result.tests);
+}
+
 }  // namespace
+
+Result result_of(const Program& program, const LaunchOptions& options, const fs::path& as) {
+    Result result;
+    result.exercise = program.name;
+    result.source = as.empty() ? program.source.string() : as.string();
+    result.as = as.string();
+    result.on_stand_in = program.on_stand_in;
+    result.partial = options.ranks > 0 || !options.test.empty();
+    result.seed = options.seed;
+    result.started_at = utc_now();
+    return result;
+}
+
+std::vector<std::string> names_in(const fs::path& file) {
+    const std::string text = read_text(file);
+    std::vector<std::string> names;
+    for (std::size_t at = text.find("TEST_CASE("); at != std::string::npos;
+         at = text.find("TEST_CASE(", at)) {
+        const std::size_t begin = std::min(text.find('"', at), text.size() - 1) + 1;
+        at = std::min(text.find('"', begin), text.size());
+        names.push_back(text.substr(begin, at - begin));
+    }
+    return names;
+}
 
 Result launch(
     Context& context,
@@ -81,13 +119,8 @@ Result launch(
 ) {
     expect_rank_count(options.ranks > 0 ? options.ranks : program.ranks);
     const auto begin = std::chrono::steady_clock::now();
-    Result result;
-    result.exercise = program.name;
-    result.source = as.empty() ? program.source.string() : as.string();
-    result.as = as.string();
-    result.on_stand_in = program.on_stand_in;
-    result.seed = options.seed;
-    result.started_at = utc_now();
+    Result result = result_of(program, options, as);
+    const fs::path source = as.empty() ? context.root / program.source : source_of(context, as);
     LaunchOptions rest = options;
     std::string after;
     bool many = false;
@@ -106,18 +139,18 @@ Result launch(
         many = after.empty() && !rest.many && verdict.many > 0 && options.ranks == 0 &&
                none_failed(result.tests);
         rest.many = rest.many || many;
+        const bool ask = rest.enough && result.first_failed() != nullptr;
+        if (ask || (after.empty() && !many)) {
+            complete(context, executable, source, options, result);
+        }
+        if (ask && !after.empty()) {
+            after = options.enough(result) ? "" : after;
+            rest.enough = nullptr;  // a later test has to tell: all of them, then
+        }
     } while (!after.empty() || many);
     if (result.tests.empty() && !options.test.empty()) {
         refuse_test_name(context, program, options.test);
     }
-    locate(
-        context, executable, as.empty() ? context.root / program.source : source_of(context, as),
-        result.tests
-    );
-    for (TestResult& test : result.tests) {
-        test.repro = repro_of(result, test, options);
-    }
-    result.status = overall(result.tests);
     if (result.status == State::skipped && result.passed() == 0) {
         result.message = result.tests.front().message;  // why nothing ran
     }

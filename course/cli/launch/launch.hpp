@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,14 @@ struct LaunchOptions {
     double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;     // leave the run folder
     double wall_limit_s = 300;
+    /// Asked after the first test that fails, with the result so far: true leaves the others out.
+    std::function<bool(const Result&)> enough = nullptr;
 };
+
+/// What a result holds before anything was tried.
+Result result_of(
+    const Program& program, const LaunchOptions& options, const std::filesystem::path& as
+);
 
 /// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
 /// test has a state: again, for the rest, when a rank died; and, once all have passed, on many ranks for
@@ -34,6 +42,9 @@ Result launch(
     const std::filesystem::path& as,
     const LaunchOptions& options
 );
+
+/// Names of the tests as their file spells them.
+std::vector<std::string> names_in(const std::filesystem::path& file);
 
 /// Refuses 0 ranks, more than 64, and more than 8 for each core.
 void expect_rank_count(int ranks);

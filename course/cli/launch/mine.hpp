@@ -8,10 +8,18 @@
 
 namespace dist::cli {
 
-/// The exercises that pass, in course order, found by running them. A verdict is kept by the
-/// content of the files that it rests on (.shardlings/verdicts): only what changed is run again.
-/// torch  with the exercises that need LibTorch, too.
-std::vector<std::string> finished_exercises(Context& context, bool torch);
+/// Of the exercises `used` and all that they stand on, those that pass, in course order. What run, watch and
+/// verify have found holds as long as the files that it rests on stay the same: only what is unknown or
+/// has changed is run.
+std::vector<std::string> finished_exercises(Context& context, const std::vector<std::string>& used);
+
+/// One line: which exercises of that stack are the student's, and which the reference's; each stands on
+/// the ones after it.
+std::string describe_stack(
+    const Context& context,
+    const std::vector<std::string>& used,
+    const std::vector<std::string>& mine
+);
 
 /// Configures the build so that the stack named "mine" is made of these exercises and of the
 /// reference for the rest.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Context {
     bool json = false;
     /// Asked often while a program runs; true stops it, and Interrupted is thrown.
     std::function<bool()> cancelled = nullptr;
+    /// Told often what the ranks are doing: the test's name, or that they start.
+    std::function<void(std::string_view what)> running = nullptr;
     int status = 0;  // what the command ends with
     /// Where the time went, for --verbose.
     std::vector<std::pair<std::string, double>> spent_s = {};

@@ -1,6 +1,7 @@
 #include "course/cli/process/keyboard.hpp"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace dist::cli {
@@ -21,6 +22,14 @@ Keyboard::~Keyboard() {
     if (on_terminal_) {
         tcsetattr(STDIN_FILENO, TCSANOW, &before_);
     }
+}
+
+std::optional<Screen> Keyboard::screen() const {
+    winsize size = {};
+    if (!on_terminal_ || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) {
+        return std::nullopt;
+    }
+    return Screen{size.ws_row, size.ws_col};
 }
 
 std::optional<char> Keyboard::key(int wait_ms) {

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <mutex>
+#include <optional>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/keeper.hpp"
 
 namespace dist::cli {
 namespace {
@@ -23,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 8U << 20U;  // bytes kept; a program may write without end
 constexpr int kLookEveryMs = 25;
-constexpr double kGraceS = 2.0;  // between asking a program to end and ending it
+constexpr double kAnswerS = 10;  // a keeper takes to end what it keeps
 
 std::atomic<bool> signal_came = false;
 
@@ -62,53 +64,58 @@ std::vector<std::string> merged(const Environment& additions) {
     return result;
 }
 
-/// A started program and the reading end of its output.
-struct Child {
-    pid_t pid = 0;
-    int output = -1;
+/// A pipe that no program inherits unasked.
+struct Pipe {
+    std::array<int, 2> end = {-1, -1};
+    Pipe() {
+        if (pipe2(end.data(), O_CLOEXEC) != 0) {
+            throw CommandError(exit_status::kOurs, fmt::format("pipe: {}", std::strerror(errno)));
+        }
+        fcntl(end[0], F_SETFL, O_NONBLOCK);
+    }
+    ~Pipe() {
+        close(end[0]);
+        close_writer();
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    void close_writer() {
+        if (end[1] >= 0) {
+            close(end[1]);
+            end[1] = -1;
+        }
+    }
 };
 
 /// Everything is made before the fork: between fork and exec only system calls are safe.
-Child start(
-    const std::vector<std::string>& command, const RunOptions& options, const Context& context
+pid_t start(
+    const std::vector<std::string>& command,
+    const RunOptions& options,
+    const Context& context,
+    int output,
+    int report
 ) {
     std::vector<std::string> words = command;
     std::vector<std::string> environment = merged(options.environment);
     const std::vector<char*> argv = pointers(words);
     const std::vector<char*> envp = pointers(environment);
     const std::string folder = options.folder.empty() ? context.root : options.folder;
-    std::array<int, 2> output = {-1, -1};
-    if (pipe2(output.data(), O_CLOEXEC) != 0) {
-        throw CommandError(exit_status::kOurs, fmt::format("pipe: {}", std::strerror(errno)));
-    }
-    const pid_t parent = getpid();
-    const pid_t pid = fork();
-    if (pid < 0) {
-        close(output[0]);
-        close(output[1]);
-        throw CommandError(exit_status::kOurs, fmt::format("fork: {}", std::strerror(errno)));
-    }
-    if (pid == 0) {
-        setpgid(0, 0);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(1);  // the parent died before the line above
-        }
+    const auto become = [&] {
         const int nothing = open("/dev/null", O_RDONLY);
         dup2(nothing, STDIN_FILENO);
         if (!options.attached) {
-            dup2(output[1], STDOUT_FILENO);
-            dup2(output[1], STDERR_FILENO);
+            dup2(output, STDOUT_FILENO);
+            dup2(output, STDERR_FILENO);
         }
         if (chdir(folder.c_str()) == 0) {
             execvpe(argv[0], argv.data(), envp.data());
         }
-        _exit(127);
+    };
+    const pid_t keeper = fork_keeper(become, report);
+    if (keeper < 0) {
+        throw CommandError(exit_status::kOurs, fmt::format("fork: {}", std::strerror(errno)));
     }
-    setpgid(pid, pid);  // here too: whoever comes first
-    close(output[1]);
-    fcntl(output[0], F_SETFL, O_NONBLOCK);
-    return {pid, output[0]};
+    return keeper;
 }
 
 /// Reads what is there; false at the end of the output.
@@ -125,29 +132,31 @@ bool drain(int from, std::string& into) {
     }
 }
 
-/// Ends the whole group: kindly, then not. What else needs an end (ranks in groups of their own) is
-/// the business of the program that started it, which gets the time to do so.
-int stop(pid_t pid) {
+/// Waits until the keeper has stopped the program; one that does not answer is ended.
+int stop(pid_t keeper) {
     int status = 0;
-    kill(-pid, SIGTERM);
+    kill(keeper, SIGTERM);
     const auto asked = Clock::now();
-    bool forced = false;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (!forced && seconds_since(asked) > kGraceS) {
-            kill(-pid, SIGKILL);
-            forced = true;
+    while (waitpid(keeper, &status, WNOHANG) == 0) {
+        if (seconds_since(asked) > kAnswerS) {
+            kill(keeper, SIGKILL);
         }
         poll(nullptr, 0, kLookEveryMs);
     }
-    kill(-pid, SIGKILL);
-    while (waitpid(-pid, nullptr, 0) > 0) {  // the rest of the group is ours now: see catch_signals
-    }
     return status;
+}
+
+/// What the keeper said; nothing when it was killed before it could.
+std::optional<Kept> read_report(int from) {
+    Kept kept;
+    return read(from, &kept, sizeof kept) == sizeof kept ? std::optional(kept) : std::nullopt;
 }
 
 }  // namespace
 
 void Context::spend(const std::string& part, double seconds) {
+    static std::mutex one_at_a_time;  // check builds while it runs
+    const std::lock_guard lock(one_at_a_time);
     for (auto& [name, sum] : spent_s) {
         if (name == part) {
             sum += seconds;
@@ -163,8 +172,6 @@ void catch_signals() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
         sigaction(signal, &action, nullptr);
     }
-    // processes whose parent ended become children of this one, so that none is left as a zombie
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     // a reader that went away, as in `| head`, is a failed write
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, nullptr);
@@ -183,34 +190,45 @@ Ended run(
     std::fflush(nullptr);
     const auto begin = Clock::now();
     Ended ended;
-    const Child child = start(command, options, context);
+    Pipe output;
+    Pipe report;
+    const pid_t keeper = start(command, options, context, output.end[1], report.end[1]);
+    output.close_writer();
+    report.close_writer();
     int status = 0;
     bool open = !options.attached;
     bool stopped = false;
-    while (true) {
-        pollfd ready = {child.output, POLLIN, 0};
+    while (waitpid(keeper, &status, WNOHANG) == 0) {
+        pollfd ready = {output.end[0], POLLIN, 0};
         poll(&ready, open ? 1U : 0U, kLookEveryMs);
-        open = open && drain(child.output, ended.output);
-        if (waitpid(child.pid, &status, WNOHANG) == child.pid) {
-            break;
-        }
+        open = open && drain(output.end[0], ended.output);
         if (options.watch) {
             options.watch(ended.output, seconds_since(begin));
         }
         stopped = interrupted() || (context.cancelled && context.cancelled());
         ended.timed_out = options.time_limit_s > 0 && seconds_since(begin) > options.time_limit_s;
-        if (stopped || ended.timed_out || (options.over && options.over())) {
-            status = stop(child.pid);
+        ended.called_off = !stopped && !ended.timed_out && options.over && options.over();
+        if (stopped || ended.timed_out || ended.called_off) {
+            status = stop(keeper);
             break;
         }
     }
-    drain(child.output, ended.output);
-    close(child.output);
+    keeper_ended(keeper, WIFSIGNALED(status));
+    drain(output.end[0], ended.output);
     ended.seconds = seconds_since(begin);
     if (stopped || interrupted()) {
         throw Interrupted();
     }
-    ended.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const Kept kept = read_report(report.end[0]).value_or(Kept{SIGKILL, 0});
+    if (kept.status < 0) {
+        throw CommandError(
+            exit_status::kOurs, command[0] + " cannot be started: too many processes"
+        );
+    }
+    ended.killed = WIFSIGNALED(kept.status) && !ended.timed_out && !ended.called_off;
+    ended.status =
+        WIFSIGNALED(kept.status) ? 128 + WTERMSIG(kept.status) : WEXITSTATUS(kept.status);
+    ended.left_processes = kept.left;
     if (ended.status == 127 && ended.output.empty()) {
         throw CommandError(
             exit_status::kUsage,

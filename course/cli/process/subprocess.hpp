@@ -27,15 +27,18 @@ struct RunOptions {
 struct Ended {
     int status = 0;  // as a shell gives it: the exit status, or 128 + signal
     bool timed_out = false;
-    std::string output;  // standard output and standard error, in the order written
+    bool called_off = false;  // by RunOptions::over
+    bool killed = false;      // by a signal, and not from here
+    int left_processes = 0;   // that outlived it; they were ended
+    std::string output;       // standard output and standard error, in the order written
     double seconds = 0;
     [[nodiscard]] bool ok() const { return status == 0 && !timed_out; }
 };
 
-/// Runs `command` in a process group of its own, which dies with this process. With --verbose the
-/// line is printed first.
-/// Errors  Interrupted on Ctrl-C or when context.cancelled() says so, after the whole group was
-///         stopped; CommandError when the program is not there.
+/// Runs `command` under a keeper: when it has ended, so has everything that it started, and with this
+/// process it ends too. With --verbose the line is printed first.
+/// Errors  Interrupted on Ctrl-C or when context.cancelled() says so, after all of it was stopped;
+///         CommandError when the program is not there.
 Ended run(
     const Context& context, const std::vector<std::string>& command, const RunOptions& options = {}
 );

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <set>
 #include <sstream>
 
 #include "course/cli/judge/explain.hpp"
 
 namespace dist::cli {
 namespace {
+
+using harness::Phase;
 
 constexpr int kMostOutputLines = 20;
 
@@ -20,6 +23,11 @@ std::string place(const Failure& failure) {
     return fmt::format(
         "{}:{}", std::filesystem::path(failure.file).filename().string(), failure.line
     );
+}
+
+/// What was seen, or what was asked where nothing else is known.
+const std::string& expansion_of(const Failure& failure) {
+    return failure.expansion.empty() ? failure.expression : failure.expansion;
 }
 
 /// The first failing check with its values, and on which other ranks the same one fails.
@@ -57,11 +65,17 @@ std::string failing_check(const TestResult& test) {
     return out;
 }
 
+/// Whose end stopped the others.
+bool died(const RankResult& rank) {
+    return rank.phase == Phase::died || rank.state == RankState::computing;
+}
+
 /// Where every rank stood, for a test that was stopped.
 std::string roll_call(const TestResult& test) {
     // where everybody has left the test there is nothing to tell
     const auto stood = [](const RankResult& rank) {
-        return !rank.phase.empty() && rank.phase != "threw" && rank.phase != "returned";
+        return rank.phase != Phase::absent && rank.phase != Phase::threw &&
+               rank.phase != Phase::returned;
     };
     if (!std::any_of(test.per_rank.begin(), test.per_rank.end(), stood)) {
         return "";
@@ -70,14 +84,14 @@ std::string roll_call(const TestResult& test) {
     std::vector<int> victims;
     std::vector<int> dead;
     for (const RankResult& rank : test.per_rank) {
-        if (rank.phase == "died" || rank.state == "computing") {
+        if (died(rank)) {
             dead.push_back(rank.rank);
         } else {
             victims.push_back(rank.rank);
         }
     }
     for (const RankResult& rank : test.per_rank) {
-        const bool told = dead.empty() || rank.phase == "died" || rank.state == "computing";
+        const bool told = dead.empty() || died(rank);
         out += told ? rank_line(rank) + "\n" : "";
     }
     if (!dead.empty() && !victims.empty()) {
@@ -89,42 +103,87 @@ std::string roll_call(const TestResult& test) {
     return out;
 }
 
-/// What the student's program printed, each line with its rank.
-std::string own_output(const TestResult& test) {
+/// Where the exception that the message speaks of was thrown.
+std::string thrown_at(const TestResult& test) {
+    for (const RankResult& rank : test.per_rank) {
+        const bool told =
+            !rank.message.empty() && test.message.find(rank.message) != std::string::npos;
+        if (rank.phase == Phase::threw && told && !rank.where.empty()) {
+            return rank.reference.empty() ? fmt::format("thrown in {}\n", rank.where)
+                                          : fmt::format(
+                                                "thrown in the reference {}, called in {}\n",
+                                                rank.reference, rank.where
+                                            );
+        }
+    }
+    return "";
+}
+
+/// References that the file under test called, and that did not come back: they are right in themselves.
+std::string about_references(const TestResult& test) {
+    std::set<std::string> names;
+    for (const RankResult& rank : test.per_rank) {
+        if (!rank.reference.empty() && test.status != State::not_started) {
+            names.insert(rank.reference);
+        }
+    }
+    std::string out;
+    for (const std::string& name : names) {
+        out += fmt::format("{} is the course's own, and right: look at what it was given\n", name);
+    }
+    return out;
+}
+
+/// "rank 1: 10 == 11 (7 floats over 3 ranks; one message in each step)"
+std::string in_one_line(int rank, const Failure& failure) {
+    std::string text = fmt::format("rank {}: {}", rank, first_line(expansion_of(failure)));
+    if (failure.info.empty()) {
+        return failure.expansion.empty() ? text : text + "   " + first_line(failure.expression);
+    }
+    std::string context;
+    for (const std::string& line : failure.info) {
+        context += (context.empty() ? "" : "; ") + first_line(line);
+    }
+    return fmt::format("{} ({})", text, context);
+}
+
+}  // namespace
+
+std::string own_output(const TestResult& test, int most_lines) {
     std::string out;
     int lines = 0;
     for (const RankResult& rank : test.per_rank) {
         std::istringstream text(rank.output);
         for (std::string line; std::getline(text, line);) {
-            if (++lines <= kMostOutputLines) {
+            if (++lines <= most_lines) {
                 out += fmt::format("[rank {}] {}\n", rank.rank, line);
             }
         }
     }
-    if (lines > kMostOutputLines) {
-        out += fmt::format("({} more lines)\n", lines - kMostOutputLines);
+    if (lines > most_lines) {
+        out += fmt::format(
+            "({} more {})\n", lines - most_lines, lines == most_lines + 1 ? "line" : "lines"
+        );
     }
     return out.empty() ? out : "it printed:\n" + out;
 }
-
-}  // namespace
 
 std::string in_full(const TestResult& test) {
     std::string out;
     if (!test.message.empty() || test.status == State::pass) {
         out += test.message + "\n";
     }
-    out += failing_check(test);
+    out += thrown_at(test) + failing_check(test);
     if (test.status != State::not_started) {
         out += roll_call(test);
     }
     for (const RankResult& rank : test.per_rank) {
-        if (rank.phase == "threw" && !rank.message.empty() && rank.message != test.message &&
+        if (rank.phase == Phase::threw && !rank.message.empty() && rank.message != test.message &&
             test.message.find(rank.message) == std::string::npos) {
             out += fmt::format("rank {}: {}\n", rank.rank, rank.message);
         }
     }
-    return out + own_output(test);
+    return out + about_references(test) + own_output(test, kMostOutputLines);
 }
 
 std::string in_one_line(const TestResult& test) {
@@ -133,10 +192,7 @@ std::string in_one_line(const TestResult& test) {
     }
     for (const RankResult& rank : test.per_rank) {
         if (!rank.failures.empty()) {
-            const Failure& failure = rank.failures.front();
-            const std::string& text =
-                failure.expansion.empty() ? failure.expression : failure.expansion;
-            return fmt::format("rank {}: {}", rank.rank, first_line(text));
+            return in_one_line(rank.rank, rank.failures.front());
         }
     }
     return std::string(name_of(test.status));

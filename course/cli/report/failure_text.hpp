@@ -11,6 +11,9 @@ namespace dist::cli {
 /// what the student's program printed.
 std::string in_full(const TestResult& test);
 
+/// What the program printed during the test, each line with its rank; empty if nothing.
+std::string own_output(const TestResult& test, int most_lines);
+
 /// Enough for a test that is not the first to fail.
 std::string in_one_line(const TestResult& test);
 

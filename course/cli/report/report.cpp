@@ -13,6 +13,8 @@
 namespace dist::cli {
 namespace {
 
+constexpr int kMostOutputLines = 1000;  // of a test that passed, where all is asked for
+
 /// The word in front of a test, five letters wide.
 std::string_view word_of(State state) {
     switch (state) {
@@ -22,6 +24,8 @@ std::string_view word_of(State state) {
             return "HANG ";
         case State::crash:
             return "CRASH";
+        case State::harness_error:
+            return "ERROR";
         case State::skipped:
             return "skip ";
         case State::not_started:
@@ -75,12 +79,46 @@ std::string counts(const Result& result) {
     return text + fmt::format("   ({:.1f} s)\n", result.duration_s);
 }
 
+/// The same run under the sanitizers, which name the line that wrote where it may not. Empty for one that
+/// has another preset already.
+std::string with_sanitizers(const std::string& repro) {
+    constexpr std::string_view kPlain = "./shardlings run ";
+    if (!repro.starts_with(kPlain)) {
+        return "";
+    }
+    return fmt::format(
+        "The line at fault:    ./shardlings --preset debug run {}\n", repro.substr(kPlain.size())
+    );
+}
+
+/// A pass of everything, or of what was asked for.
+std::string report_pass(
+    const Result& result, const Exercise& exercise, const std::string& next, bool colours
+) {
+    if (result.partial) {
+        return fmt::format(
+            "Right as far as it was asked. All of it:  ./shardlings run {}\n", exercise.name
+        );
+    }
+    const std::string done = paint("Done: " + exercise.name + ".", Colour::green, colours);
+    return fmt::format(
+        "{}  One way to write it: ./shardlings solution {}\n{}", done, exercise.name,
+        next.empty() ? "" : fmt::format("Next:  ./shardlings run {}\n", next)
+    );
+}
+
 /// What to type next; the file to edit is the last line.
 std::string next_steps(const Result& result, const Exercise* exercise) {
     std::string out;
     const TestResult* failed = result.first_failed();
     if (failed != nullptr && result.status != State::not_started) {
         out += fmt::format("Again, exactly this:  {}\n", failed->repro);
+    }
+    if (failed != nullptr && failed->status == State::crash) {
+        out += with_sanitizers(failed->repro);
+    }
+    if (result.status == State::harness_error) {
+        return out + "Your code was not judged: what is said above has to be mended first.\n";
     }
     if (exercise != nullptr && failed != nullptr) {
         out += fmt::format("Stuck?                ./shardlings hint {}\n", exercise->name);
@@ -143,7 +181,9 @@ std::string paint(std::string_view text, Colour colour, bool colours) {
     return fmt::format("\033[{}m{}\033[0m", codes.at(colour), text);
 }
 
-std::string report(const Result& result, const Exercise* exercise, bool colours) {
+std::string report(
+    const Result& result, const Exercise* exercise, bool colours, const Telling& telling
+) {
     if (result.status == State::build_error) {
         return report_build_error(result);
     }
@@ -165,6 +205,8 @@ std::string report(const Result& result, const Exercise* exercise, bool colours)
             out += indented(in_full(test), "        ");
         } else if (test.status != State::pass) {
             out += indented(in_one_line(test), "        ");
+        } else if (telling.output) {
+            out += indented(own_output(test, kMostOutputLines), "        ");
         }
     }
     out += "\n" + counts(result);
@@ -173,11 +215,7 @@ std::string report(const Result& result, const Exercise* exercise, bool colours)
                next_steps(result, nullptr);
     }
     if (result.status == State::pass && exercise != nullptr && result.as.empty()) {
-        return out + fmt::format(
-                         "{}  One way to write it: ./shardlings solution {}\n",
-                         paint("Done: " + exercise->name + ".", Colour::green, colours),
-                         exercise->name
-                     );
+        return out + report_pass(result, *exercise, telling.next, colours);
     }
     return result.status == State::pass ? out : out + next_steps(result, exercise);
 }

@@ -9,9 +9,17 @@
 
 namespace dist::cli {
 
+/// What a report tells beyond the run itself.
+struct Telling {
+    bool output = false;    // what the program printed in tests that passed, too
+    std::string next = {};  // after a pass: the exercise to go on with; empty: there is none
+};
+
 /// The run as text: passing tests in a line each, the first failing one in full, then what to type.
 /// `exercise` is null for a self test.
-std::string report(const Result& result, const Exercise* exercise, bool colours);
+std::string report(
+    const Result& result, const Exercise* exercise, bool colours, const Telling& telling = {}
+);
 
 /// True when standard output is a terminal and NO_COLOR is not set.
 bool use_colours();

@@ -16,10 +16,18 @@ constexpr std::array<std::string_view, 15> kNames = {
     "early_exit", "forbidden",  "not_run",      "skipped",      "harness_error",
 };
 
+constexpr std::array<std::string_view, 8> kRankNames = {
+    "ok", "mismatch", "signal", "exit", "abort", "blocked", "computing", "not_started",
+};
+
 }  // namespace
 
 std::string_view name_of(State state) {
     return kNames.at(static_cast<std::size_t>(state));
+}
+
+std::string_view name_of(RankState state) {
+    return kRankNames.at(static_cast<std::size_t>(state));
 }
 
 std::optional<State> state_of(std::string_view name) {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "course/protocol/words.hpp"
+
 namespace dist::cli {
 
 enum class State {
@@ -41,18 +43,26 @@ struct Failure {
     std::vector<std::string> info;
 };
 
+/// How a rank came out of a test.
+enum class RankState { ok, mismatch, signal, exit, abort, blocked, computing, not_started };
+std::string_view name_of(RankState state);
+
 /// One rank in one test.
 struct RankResult {
     int rank = 0;
-    std::string state;   // ok mismatch signal exit abort blocked computing not_started
+    RankState state = RankState::ok;
     std::string signal;  // "SIGSEGV"
     int exit_code = 0;
     std::string call;  // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
     int peer = -1;
     int tag = -1;
     double blocked_s = 0;
-    std::string phase;                  // waiting returned threw computing died
+    harness::Phase phase = harness::Phase::absent;  // where it stood when the test was stopped
+    harness::Call kind = harness::Call::none;       // of `call`
+    harness::Direction direction = harness::Direction::none;
+    long collectives = 0;               // that it had called
     std::string where;                  // "ring_shift.cpp:14"
+    std::string reference;              // of a lower exercise, which that line called: "send"
     std::vector<std::uint64_t> frames;  // what `where` is made from, innermost first
     std::string message;
     std::vector<Failure> failures;
@@ -84,7 +94,8 @@ struct Result {
     double duration_s = 0;
     std::string build_log;  // when it did not build
     std::vector<TestResult> tests;
-    bool on_stand_in = false;      // there was no GPU: see gpu.hpp
+    bool partial = false;      // only some of the tests, or of the numbers of ranks, were asked for
+    bool on_stand_in = false;  // there was no GPU: see gpu.hpp
     std::vector<Result> stand_in;  // at most one: what it said, for a GPU exercise that was skipped
 
     [[nodiscard]] int passed() const;

@@ -18,11 +18,11 @@ json failure_json(const Failure& failure) {
 }
 
 json rank_json(const RankResult& rank) {
-    json out = {{"rank", rank.rank}, {"state", rank.state}};
-    if (rank.state == "signal") {
+    json out = {{"rank", rank.rank}, {"state", name_of(rank.state)}};
+    if (rank.state == RankState::signal) {
         out["signal"] = rank.signal;
     }
-    if (rank.state == "exit" || rank.state == "abort") {
+    if (rank.state == RankState::exit || rank.state == RankState::abort) {
         out["exit_code"] = rank.exit_code;
     }
     if (!rank.call.empty()) {

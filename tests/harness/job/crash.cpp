@@ -1,9 +1,11 @@
 #include "tests/harness/job/crash.hpp"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <execinfo.h>
+#include <sys/statvfs.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <vector>
@@ -13,6 +15,8 @@
 
 namespace dist::harness {
 namespace {
+
+constexpr unsigned long kNothingLeft = 1U << 16U;  // bytes
 
 std::uint64_t program_counter(const void* context) {
     const auto* machine = static_cast<const ucontext_t*>(context);
@@ -44,6 +48,7 @@ void leave_frames(const void* context) {
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) {
     my_slot().fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    my_slot().fault_code = info->si_code;
     leave_frames(context);
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -54,6 +59,23 @@ void on_where_signal(int /*signal*/, siginfo_t* /*info*/, void* context) {
 }
 
 }  // namespace
+
+void note_if_full() {
+    const std::array<const char*, 4> folders = {
+        "/dev/shm", std::getenv(kEnvFolder), std::getenv("TMPDIR"), "/tmp"};
+    for (const char* folder : folders) {
+        struct statvfs disk {};
+        if (folder != nullptr && statvfs(folder, &disk) == 0 && disk.f_blocks > 0 &&
+            disk.f_bavail * disk.f_frsize < kNothingLeft) {
+            std::snprintf(
+                my_slot().end_message, sizeof my_slot().end_message,
+                "rank %d: no space left in %s; make room there", world_rank(), folder
+            );
+            my_slot().end = End::no_room;
+            return;
+        }
+    }
+}
 
 CrashReports::CrashReports() {
     // a stack overflow leaves no stack to handle it on

@@ -1,8 +1,10 @@
-// What a rank leaves on the board when it dies by a signal, or is asked where it computes.
+// What a rank leaves behind when it dies by a signal, is asked where it computes, or throws.
 #pragma once
 
 #include <array>
 #include <csignal>
+
+#include "course/protocol/protocol.hpp"
 
 namespace dist::harness {
 
@@ -23,6 +25,13 @@ class CrashReports {
   private:
     std::array<struct sigaction, kFatalSignals.size() + 1> before_{};
 };
+
+/// Where this thread last threw an exception in the code under test.
+const Frames& last_throw();
+
+/// Where a disk that the job needs, or the memory that ranks share, is full: says so on the board, and
+/// that this is how the rank ends.
+void note_if_full();
 
 /// std::terminate in a rank whose test was stopped is not a crash: the exception that stops a test
 /// could not pass a destructor or a thread's end. Installs a handler that tells the two apart.

@@ -93,11 +93,13 @@ bool all_wait_in_vain() {
 
 }  // namespace
 
-Wait::Wait(const std::string& call, int peer, int tag) : quiet_since_s_(now_s()), line_(my_line()) {
+Wait::Wait(const RequestText& text) : quiet_since_s_(now_s()), line_(my_line()) {
     leave_if_stopped();
-    std::snprintf(line_.call, sizeof line_.call, "%s", call.c_str());
-    line_.peer = peer;
-    line_.tag = tag;
+    std::snprintf(line_.call, sizeof line_.call, "%s", text.call.c_str());
+    line_.peer = text.peer;
+    line_.tag = text.tag;
+    line_.kind = text.kind;
+    line_.direction = text.direction;
     line_.polls = 0;
     line_.frames.count = 0;
     line_.seen_epoch = board().epoch.load();

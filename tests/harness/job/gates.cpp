@@ -2,15 +2,14 @@
 
 #include "tests/harness/job/gates.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <sched.h>
 #include <unistd.h>
 
 #include "tests/harness/harness.hpp"
+#include "tests/harness/job/memory.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/mpi/messages.hpp"
-#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -46,6 +45,7 @@ bool everyone(int ranks, const std::function<bool(Slot&)>& condition) {
 }
 
 void gate() {
+    const Uncounted harness;
     const long number = current_run() * kGatesPerRun + ++gate_number;
     publish(Phase::returned);
     my_slot().gate = number;
@@ -65,22 +65,6 @@ void gate() {
 void reset_gates() {
     gate_number = 0;
     my_slot().gate_left = my_slot().gate.load();
-}
-
-Traffic record(const Communicator& comm, const std::function<void()>& body) {
-    gate();
-    reset_traffic();
-    gate();
-    body();
-    Traffic result = traffic();
-    my_slot().rounds = result.rounds;
-    gate();
-    const Group& group = group_of(comm.handle());
-    for (const int member : group.members) {
-        result.rounds = std::max(result.rounds, slot_of(member).rounds.load());
-    }
-    gate();
-    return result;
 }
 
 Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm) {

@@ -4,26 +4,23 @@
 // Catch2 runs the tests and evaluates the checks; what is written down is ours (records.hpp),
 // because its reporters know one process only and a rank may die at any moment.
 
-#if __has_include(<catch2/catch_session.hpp>)
-#include <catch2/catch_session.hpp>
+#if __has_include(<catch2/catch_test_case_info.hpp>)
 #include <catch2/catch_test_case_info.hpp>
-#include <catch2/interfaces/catch_interfaces_testcase.hpp>
-#include <catch2/internal/catch_test_case_registry_impl.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 #define SHARDLINGS_CATCH2_V3
 #else
-#define CATCH_CONFIG_RUNNER
-#define CATCH_CONFIG_NO_POSIX_SIGNALS
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <catch2/catch.hpp>
 #endif
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <regex>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -35,6 +32,7 @@
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/job/runs.hpp"
+#include "tests/harness/job/session.hpp"
 #include "tests/harness/job/watcher.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -65,8 +63,28 @@ using AssertionAnswer = bool;
 
 // Catch2 2 writes integers above 255 twice: "1000 (0x3e8)".
 std::string without_hexadecimals(const std::string& text) {
-    static const std::regex suffix(R"((\d) \(0x[0-9a-f]+\))");
-    return std::regex_replace(text, suffix, "$1");
+    std::string without = text;
+    for (std::size_t at = without.find(" (0x"); at != std::string::npos;
+         at = without.find(" (0x", at)) {
+        const std::size_t end = without.find_first_not_of("0123456789abcdef", at + 4);
+        const bool after_digit =
+            at > 0 && std::isdigit(static_cast<unsigned char>(without[at - 1]));
+        if (after_digit && end != std::string::npos && end > at + 4 && without[end] == ')') {
+            without.erase(at, end + 1 - at);
+        } else {
+            ++at;
+        }
+    }
+    return without;
+}
+
+// Tests write "n floats", and one of the n is 1.
+std::string with_singulars(const std::string& text) {
+    static const std::regex one(
+        R"((^|[^\w.,-])1 (float|byte|message|rank|element|value|round|step|segment|chunk|repetition|)"
+        R"(contribution|collective|partner|block|line|tensor|parameter|bucket)s\b)"
+    );
+    return std::regex_replace(text, one, "$011 $2");
 }
 
 struct Listener : ListenerBase {
@@ -88,11 +106,12 @@ struct Listener : ListenerBase {
         if (!result.isOk() && test_is_selected()) {
             Failure failure;
             failure.expression = result.getExpressionInMacro();
-            failure.expansion = without_hexadecimals(result.getExpandedExpression());
+            failure.expansion =
+                with_singulars(without_hexadecimals(result.getExpandedExpression()));
             failure.file = result.getSourceInfo().file;
             failure.line = static_cast<int>(result.getSourceInfo().line);
             for (const auto& message : stats.infoMessages) {
-                failure.info.push_back(message.message);
+                failure.info.push_back(with_singulars(message.message));
             }
             add_failure(std::move(failure));
         }
@@ -107,6 +126,9 @@ struct Listener : ListenerBase {
         if (!end_test()) {
             leave_job();
         }
+        if (std::getenv(kEnvUntilFailure) != nullptr && some_rank_failed()) {
+            plan.clear();
+        }
     }
 
   private:
@@ -115,40 +137,42 @@ struct Listener : ListenerBase {
 };
 CATCH_REGISTER_LISTENER(Listener)
 
-// A test with the tag [many] is for more ranks than most jobs have: it is left to a job of its own, unless
-// this one has as many.
-bool is_for_this_job(const Catch::TestCaseInfo& test) {
+// Whether a test that is for many ranks, or is not, belongs to this job: those for many are left to a job of
+// their own, unless this one has as many.
+bool is_for_this_job(const session::Test& test) {
     const char* many = std::getenv(kEnvMany);
     const char* ranks = std::getenv(kEnvRanks);
-    const bool tagged = test.tagsAsString().find("[many]") != std::string::npos;
     if (many != nullptr && std::strcmp(many, "1") == 0) {
-        return tagged;
+        return test.many;
     }
-    return !tagged || (ranks != nullptr && std::atoi(ranks) == kManyRanks);
+    return !test.many || (ranks != nullptr && std::atoi(ranks) == kManyRanks);
 }
 
-// The tests to run, in the order they were written: all, or those that the environment names. Counts
-// in `many` those that another job has to run.
-std::vector<std::string> make_plan(Catch::Session& session, int& many) {
-    const char* text = std::getenv(kEnvTest);
+// The tests to run, in the order they were written: all, or those that the environment names. A whole name
+// means that test alone. Counts in `many` those that another job has to run.
+std::vector<std::string> make_plan(int& many) {
+    const char* given = std::getenv(kEnvTest);
     const char* after = std::getenv(kEnvAfter);
+    const std::string text = given == nullptr ? "" : given;
+    std::vector<session::Test> tests = session::tests();
+    const auto named = [](const std::string& name) {
+        return [&name](const session::Test& test) { return test.name == name; };
+    };
+    const bool whole = std::any_of(tests.begin(), tests.end(), named(text));
+    if (after != nullptr && *after != '\0') {
+        const auto last = std::find_if(tests.begin(), tests.end(), named(after));
+        tests.erase(tests.begin(), last == tests.end() ? last : last + 1);
+    }
     std::vector<std::string> names;
-    bool begun = after == nullptr || *after == '\0';
-    for (const auto& test : Catch::getAllTestCasesSorted(session.config())) {
-#ifdef SHARDLINGS_CATCH2_V3
-        const Catch::TestCaseInfo& info = test.getTestCaseInfo();
-#else
-        const Catch::TestCaseInfo& info = test;
-#endif
-        const std::string& name = info.name;
-        if (begun && (text == nullptr || name.find(text) != std::string::npos)) {
-            if (is_for_this_job(info)) {
-                names.push_back(name);
-            } else {
-                ++many;
-            }
+    for (const session::Test& test : tests) {
+        if (whole ? test.name != text : test.name.find(text) == std::string::npos) {
+            continue;
         }
-        begun = begun || name == after;
+        if (is_for_this_job(test)) {
+            names.push_back(test.name);
+        } else {
+            ++many;
+        }
     }
     return names;
 }
@@ -173,9 +197,11 @@ void note_exit() {
     }
 }
 
-int run_tests(Catch::Session& session) {
+int run_tests() {
     int provided = 0;
+    my_slot().starting = 1;  // where MPI cannot start it ends the program
     PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    my_slot().starting = 0;
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     std::vector<void*> warm_up(4);
     backtrace(warm_up.data(), 4);  // loads what a signal handler must not load
@@ -183,9 +209,10 @@ int run_tests(Catch::Session& session) {
     std::atexit(note_exit);
 
     int many = 0;
-    plan = make_plan(session, many);
+    plan = make_plan(many);
     write_plan(plan, many);
-    session.run();
+    my_slot().planned = 1;
+    session::run();
     write_finished();
     my_slot().end = End::finished;
     std::fflush(nullptr);
@@ -203,7 +230,7 @@ extern "C" const char* __asan_default_options() {  // NOLINT
     return "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1";
 }
 
-int main(int argc, char** argv) {
+int main(int /*argc*/, char** argv) {
     using namespace dist::harness;
     const char* folder = std::getenv(kEnvFolder);
     const int rank = rank_from("OMPI_COMM_WORLD_RANK", "PMIX_RANK");
@@ -220,11 +247,7 @@ int main(int argc, char** argv) {
         open_records(folder, rank);
         redirect_output(name + ".out");
         fork_watched_rank(name + ".out");
-        Catch::Session session;
-        std::vector<const char*> arguments = {argv[0], "--order", "decl", "--out", "/dev/null"};
-        (void)argc;
-        session.applyCommandLine(static_cast<int>(arguments.size()), arguments.data());
-        return run_tests(session);
+        return run_tests();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "shardlings: %s\n", error.what());
         return 70;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cxxabi.h>
+#include <regex>
 #include <typeinfo>
 
 #include "course/runtime/error.hpp"
@@ -18,12 +19,11 @@ struct Skipped : std::runtime_error {
 
 bool asking_for_info = false;
 
-std::string type_name(const std::exception& error) {
-    int status = 0;
-    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
-    std::string name = text != nullptr ? text : "an exception";
-    std::free(text);
-    return name;
+// A failed MPI call without what is not the student's: the macro's text and place, where they are those
+// of a reference solution. The place that matters is where the exception was thrown from.
+std::string without_reference(const std::string& text) {
+    static const std::regex reference(R"(^(\w+)\(.*\) failed: (.*) \(solutions/[^ ]*:\d+\)$)");
+    return std::regex_replace(text, reference, "$1 failed: $2");
 }
 
 // What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
@@ -42,6 +42,14 @@ std::string info_in_scope() {
 }
 
 }  // namespace
+
+std::string type_name(const std::exception& error) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
+    std::string name = text != nullptr ? text : "an exception";
+    std::free(text);
+    return name;
+}
 
 TestRun& current_test() {
     static TestRun test;
@@ -76,9 +84,9 @@ bool note_course_exception() {
         worsen(Outcome::skipped, error.what());
     } catch (const Stopped& error) {
         worsen(Outcome::stopped, error.what());
-        if (current_test().phase.empty()) {
+        if (current_test().phase == Phase::absent) {
             const bool returned = my_line().phase == Phase::returned;
-            current_test().phase = returned ? "returned" : "waiting";
+            current_test().phase = returned ? Phase::returned : Phase::waiting;
         }
     } catch (...) {
         return false;
@@ -92,7 +100,10 @@ void note_exception() {
     } catch (const std::exception& error) {
         const std::string text = error.what();  // LibTorch's goes on with its own stack
         const std::string first_line = text.substr(0, text.find('\n'));
-        worsen(Outcome::fail, type_name(error) + " was thrown: " + first_line + info_in_scope());
+        worsen(
+            Outcome::fail,
+            type_name(error) + " was thrown: " + without_reference(first_line) + info_in_scope()
+        );
     } catch (...) {
         // A failed REQUIRE leaves this way too; it has been noted already.
         if (current_test().failures.empty()) {

@@ -1,11 +1,15 @@
 #include "tests/harness/job/records.hpp"
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <unistd.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/job/crash.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -17,6 +21,19 @@ using nlohmann::json;
 
 int descriptor = -1;
 
+[[noreturn]] void lose_records() {
+    const std::string reason = std::strerror(errno);
+    std::snprintf(
+        my_slot().end_message, sizeof my_slot().end_message,
+        "rank %d cannot write down how its tests went (%s): does the code close files that it has "
+        "not "
+        "opened?",
+        world_rank(), reason.c_str()
+    );
+    note_if_full();
+    throw std::runtime_error("cannot write the test's records: " + reason);
+}
+
 void write_line(const json& line) {
     // a student's bytes may be no UTF-8: replaced, never an exception
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -24,51 +41,44 @@ void write_line(const json& line) {
     while (written < text.size()) {
         const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
         if (n <= 0) {
-            throw std::runtime_error("cannot write the test's records: is the disk full?");
+            lose_records();
         }
         written += static_cast<std::size_t>(n);
     }
 }
 
-const char* name(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::pass:
-            return "pass";
-        case Outcome::skipped:
-            return "skipped";
-        case Outcome::stopped:
-            return "stopped";
-        case Outcome::fail:
-            return "fail";
-        case Outcome::hang:
-            return "hang";
-        case Outcome::not_started:
-            return "not_started";
-        case Outcome::forbidden:
-            return "forbidden";
+json addresses(const Frames& frames) {
+    json list = json::array();
+    for (int i = 0; i < frames.count; ++i) {
+        list.push_back(frames.address[i].load());
     }
-    return "?";
+    return list;
+}
+
+// The line that waits, if it is another thread's.
+const Line& waiting_line() {
+    for (const Line& line : my_slot().line) {
+        if (line.phase == Phase::waiting) {
+            return line;
+        }
+    }
+    return my_slot().line[0];
 }
 
 json where(const TestRun& test) {
-    const Line& line = my_slot().line[0];
-    json frames = json::array();
-    json wait = {{"phase", test.phase}};
-    if (test.phase == "waiting") {
-        // the line that waited, if it was another thread's
-        const Line* waiting = &line;
-        for (const Line& other : my_slot().line) {
-            waiting = other.phase == Phase::waiting ? &other : waiting;
-        }
-        for (int i = 0; i < waiting->frames.count; ++i) {
-            frames.push_back(waiting->frames.address[i].load());
-        }
-        wait["call"] = waiting->call;
-        wait["peer"] = waiting->peer.load();
-        wait["tag"] = waiting->tag.load();
-        wait["since_s"] = now_s() - waiting->since_s;
+    json wait = {{"phase", spelt(test.phase)}, {"collectives", collective_calls(my_slot())}};
+    if (test.phase == Phase::waiting) {
+        const Line& line = waiting_line();
+        wait["call"] = line.call;
+        wait["kind"] = spelt(line.kind.load());
+        wait["direction"] = spelt(line.direction.load());
+        wait["peer"] = line.peer.load();
+        wait["tag"] = line.tag.load();
+        wait["since_s"] = now_s() - line.since_s;
+        wait["frames"] = addresses(line.frames);
+    } else if (test.phase == Phase::threw) {
+        wait["frames"] = addresses(last_throw());
     }
-    wait["frames"] = frames;
     return wait;
 }
 
@@ -99,7 +109,7 @@ void write_test(const TestRun& test, double duration_s, long output_begin, long 
     }
     json line = {
         {"test", test.name},
-        {"state", name(test.outcome)},
+        {"state", spelt(test.outcome)},
         {"ranks", test.ranks},
         {"message", test.message},
         {"duration_s", duration_s},
@@ -111,7 +121,7 @@ void write_test(const TestRun& test, double duration_s, long output_begin, long 
         {"bytes_sent", sent.bytes_sent},
         {"messages_received", sent.messages_received},
         {"bytes_received", sent.bytes_received}};
-    if (!test.phase.empty()) {
+    if (test.phase != Phase::absent) {
         line["wait"] = where(test);
     }
     write_line(line);

@@ -12,6 +12,7 @@
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/gates.hpp"
 #include "tests/harness/mpi/groups.hpp"
+#include "tests/harness/mpi/handles.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -65,7 +66,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
             note_exception();
         }
     }
-    test.phase = "threw";
+    test.phase = Phase::threw;
     return Phase::threw;
 }
 
@@ -99,8 +100,9 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
             line.phase = Phase::absent;
         }
         my_slot().exit_called = 0;
+        my_slot().overrun[0] = '\0';
         reset_arrivals();
-        reset_traffic();
+        reset_traffic(false);
         publish(Phase::computing);  // before anyone can wait for this rank
         my_slot().run_started = run;
         if (!wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_started >= run; }); }
@@ -118,15 +120,18 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_left >= run; }); });
         if (stopped() && test.outcome == Outcome::pass) {
             worsen(Outcome::stopped, board().stop_message);
-            test.phase = "returned";
+            test.phase = Phase::returned;
         }
         judge_stop(p);
         const std::string truncated = truncation();
-        const std::string left = leftovers();
+        std::string left = leftovers();
+        const std::string leaked = never_freed();
+        left = left.empty() ? leaked : left;
         if (!left.empty() && test.outcome == Outcome::pass) {
             worsen(Outcome::fail, left);
         }
         explain("", left);
+        explain("", my_slot().overrun);
         explain("a message was truncated: ", truncated);
         leave_run();
         if (test.outcome != Outcome::pass || !test.failures.empty()) {
@@ -190,6 +195,9 @@ void begin_test(const std::string& name, bool is_selected) {
 
 bool end_test() {
     my_slot().test[0] = '\0';
+    if (test.outcome > Outcome::skipped || !test.failures.empty()) {
+        board().failed_test = test_number;  // in a check behind on_ranks, too
+    }
     my_slot().tests_done = test_number;
     const bool all_live = wait_until([&] {
         return everyone(world_size(), [&](Slot& s) { return s.tests_done >= test_number; });
@@ -199,6 +207,10 @@ bool end_test() {
     ++comm_version;
     communicators.clear();
     return all_live;
+}
+
+bool some_rank_failed() {
+    return board().failed_test == test_number;
 }
 
 void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body) {

@@ -1,13 +1,13 @@
 // Where a test stands: which test, which on_ranks body, and how it went on this rank.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
-namespace dist::harness {
+#include "course/protocol/words.hpp"
 
-/// How a test went on this rank; the worse comes later.
-enum class Outcome { pass, skipped, stopped, fail, hang, not_started, forbidden };
+namespace dist::harness {
 
 struct Failure {
     std::string expression;
@@ -24,7 +24,7 @@ struct TestRun {
     std::vector<Failure> failures;
     std::vector<std::string> info;  // what INFO last said, when it was asked
     int ranks = 0;                  // world of the last body, or of the one that failed
-    std::string phase;  // where this rank stood when it was stopped; empty if it was not
+    Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
 };
 
 /// The test in progress.
@@ -38,6 +38,9 @@ void begin_test(const std::string& name, bool selected);
 /// and this one must leave.
 bool end_test();
 
+/// Whether any rank failed the test that has just ended on all.
+bool some_rank_failed();
+
 /// Whether the test in progress was selected.
 bool test_is_selected();
 
@@ -50,6 +53,9 @@ void worsen(Outcome outcome, const std::string& message);
 /// An exception that came out of the expression of a CHECK. True if it is the course's own way to
 /// end a body (not started, forbidden, skipped, stopped), which is noted, and no failed check.
 bool note_course_exception();
+
+/// "std::invalid_argument"
+std::string type_name(const std::exception& error);
 
 /// Any other exception that ended a body: the test has failed. Call in the handler.
 void note_exception();

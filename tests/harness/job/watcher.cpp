@@ -1,5 +1,6 @@
 #include "tests/harness/job/watcher.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -128,6 +129,9 @@ void enforce_limits(pid_t pid, const std::string& output_file, Progress& progres
 
 void note_end(int status) {
     Slot& slot = my_slot();
+    if (slot.end == End::none && WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) {
+        note_if_full();  // so ends a write to a mapped file that finds no room
+    }
     if (slot.end == End::none || (slot.end == End::finished && WIFSIGNALED(status))) {
         if (slot.end == End::finished) {
             return;  // killed while MPI was ending: the records are complete
@@ -157,6 +161,29 @@ void await_others() {
     }
 }
 
+// mpirun ends every rank when one has ended badly. Nobody else does: a rank that sends the signal to its
+// whole group dies of it, and is still watched.
+std::atomic<bool> mpirun_ends_us = false;
+
+void obey_mpirun_only() {
+    struct sigaction action {};
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    action.sa_sigaction = [](int, siginfo_t* info, void*) {
+        mpirun_ends_us = mpirun_ends_us || info->si_pid == getppid();
+    };
+    sigaction(SIGTERM, &action, nullptr);
+    for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+        std::signal(signal, SIG_IGN);
+    }
+}
+
+[[noreturn]] void leave_with_the_job(pid_t pid) {
+    End none = End::none;
+    my_slot().end.compare_exchange_strong(none, End::left);
+    kill(pid, SIGKILL);
+    _exit(1);
+}
+
 [[noreturn]] void watch(pid_t pid, const std::string& output_file) {
     Progress progress;
     int status = 0;
@@ -164,6 +191,9 @@ void await_others() {
     while (waitpid(pid, &status, WNOHANG) == 0) {
         usleep(10'000);
         enforce_limits(pid, output_file, progress);
+        if (mpirun_ends_us) {
+            leave_with_the_job(pid);
+        }
         if (my_slot().end == End::finished || my_slot().end == End::left) {
             finished_at_s = finished_at_s == 0 ? now_s() : finished_at_s;
             if (now_s() - finished_at_s > 3.0) {
@@ -172,6 +202,9 @@ void await_others() {
                 );  // it hangs in MPI_Finalize: a stopped test left messages behind
             }
         }
+    }
+    if (mpirun_ends_us) {
+        leave_with_the_job(pid);
     }
     note_end(status);
     await_others();
@@ -188,7 +221,7 @@ void fork_watched_rank(const std::string& output_file) {
         throw std::runtime_error("fork failed: too many processes?");
     }
     if (pid > 0) {
-        std::signal(SIGINT, SIG_IGN);  // mpirun ends us; the child dies with us
+        obey_mpirun_only();
         watch(pid, output_file);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,11 +1,16 @@
 #include "tests/harness/mpi/buffers.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "course/protocol/counted.hpp"
+#include "tests/harness/job/allocations.hpp"
 #include "tests/harness/mpi/allowed.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
 namespace {
@@ -40,6 +45,19 @@ std::span<const std::byte> watched(const void* data, int n, MPI_Datatype type, c
     return {
         static_cast<const std::byte*>(data),
         static_cast<std::size_t>(n) * static_cast<std::size_t>(size)};
+}
+
+void note_overrun(std::span<const std::byte> buffer, const char* name) {
+    const auto room = buffer.empty() ? std::nullopt : room_at(buffer.data());
+    if (room && *room < buffer.size()) {
+        std::snprintf(
+            my_slot().overrun, sizeof my_slot().overrun,
+            "%s was told of %s where %zu are, as if a count in bytes stood for one in elements, or "
+            "a "
+            "loop went one too far",
+            name, counted(static_cast<long>(buffer.size()), "byte").c_str(), *room
+        );
+    }
 }
 
 void refuse_overlap(const Pending& posted, const char* name) {

@@ -16,6 +16,10 @@ bool is_contiguous(MPI_Datatype type);
 /// none for MPI_Sendrecv_replace, which may use one buffer twice.
 std::span<const std::byte> watched(const void* data, int n, MPI_Datatype type, const char* name);
 
+/// Notes on the board a buffer that goes beyond the block of memory that it begins in: what explains the
+/// crash, or the wrong values, that may come of it.
+void note_overrun(std::span<const std::byte> buffer, const char* name);
+
 /// Ends the test as `forbidden` if the new message's buffer overlaps that of another under way, and one
 /// of the two is received into. To be used under the lock of pending().
 void refuse_overlap(const Pending& posted, const char* name);

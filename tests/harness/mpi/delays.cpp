@@ -12,7 +12,9 @@
 namespace dist::harness {
 namespace {
 std::atomic<int> late_ms = 0;
-}
+std::atomic<int> late_messages_ms = 0;
+std::atomic<bool> failing = false;
+}  // namespace
 
 void seeded_delay() {
     static const bool wanted = [] {
@@ -34,6 +36,30 @@ void late_delay() {
     if (late_ms > 0) {
         usleep(static_cast<useconds_t>(late_ms) * 1000);
     }
+}
+
+void late_message_delay() {
+    if (late_messages_ms > 0) {
+        usleep(static_cast<useconds_t>(late_messages_ms) * 1000);
+    }
+}
+
+bool messages_fail() {
+    return failing;
+}
+
+FailingMessages::FailingMessages() {
+    failing = true;
+}
+FailingMessages::~FailingMessages() {
+    failing = false;
+}
+
+LateMessages::LateMessages(int milliseconds) {
+    late_messages_ms = milliseconds;
+}
+LateMessages::~LateMessages() {
+    late_messages_ms = 0;
 }
 
 Late::Late(int milliseconds) {

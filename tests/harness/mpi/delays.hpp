@@ -10,4 +10,10 @@ void seeded_delay();
 /// Sleeps as long as a Late of this rank says.
 void late_delay();
 
+/// Sleeps as long as a LateMessages of this rank says.
+void late_message_delay();
+
+/// Whether every message of this rank fails now: see FailingMessages.
+bool messages_fail();
+
 }  // namespace dist::harness

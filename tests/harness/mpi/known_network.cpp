@@ -1,9 +1,9 @@
 #include "tests/harness/mpi/known_network.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 
 #include <mpi.h>
 
@@ -15,10 +15,13 @@ namespace {
 struct Network {
     double latency_s = 0;
     double bytes_per_s = 1;
-    double warm_up_s = 0;
-    double now_s = 0;            // the same zero on every rank, unlike what MPI_Wtime shows
-    std::set<int> seen_lengths;  // of the messages that this rank received
+    KnownNetwork::Delays delays = {};
+    double now_s = 0;                  // the same zero on every rank, unlike what MPI_Wtime shows
+    std::map<int, int> received = {};  // messages, by their length
 };
+
+constexpr int kRendezvousBytes = 65536;
+constexpr int kNoise[] = {-1, 1, 0};  // message 1 of a length takes longer, 2 as long, 3 less
 
 std::mutex lock;
 std::optional<Network> network;
@@ -30,9 +33,12 @@ double clock_offset_s() {
 
 }  // namespace
 
-KnownNetwork::KnownNetwork(double latency_s, double bytes_per_s, double warm_up_s) {
+KnownNetwork::KnownNetwork(double latency_s, double bytes_per_s)
+    : KnownNetwork(latency_s, bytes_per_s, Delays{}) {}
+
+KnownNetwork::KnownNetwork(double latency_s, double bytes_per_s, const Delays& delays) {
     const std::scoped_lock guard(lock);
-    network = Network{latency_s, bytes_per_s, warm_up_s, 0, {}};
+    network = Network{latency_s, bytes_per_s, delays};
 }
 
 KnownNetwork::~KnownNetwork() {
@@ -50,10 +56,13 @@ void note_delivery(double departure_s, int payload_bytes) {
     if (!network) {
         return;
     }
-    const bool is_first = network->seen_lengths.insert(payload_bytes).second;
-    const double arrival_s = departure_s + network->latency_s +
-                             payload_bytes / network->bytes_per_s +
-                             (is_first ? network->warm_up_s : 0);
+    const KnownNetwork::Delays& delays = network->delays;
+    const int before = network->received[payload_bytes]++;
+    double message_s = network->latency_s + payload_bytes / network->bytes_per_s;
+    message_s += payload_bytes >= kRendezvousBytes ? delays.rendezvous_s : 0;
+    message_s *= 1 + delays.noise * kNoise[before % 3];
+    message_s += before == 0 ? delays.warm_up_s : 0;
+    const double arrival_s = departure_s + message_s;
     network->now_s = std::max(network->now_s, arrival_s);
 }
 

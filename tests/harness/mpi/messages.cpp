@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/delays.hpp"
@@ -27,10 +29,24 @@ void expect_accepted(int code, const std::string& call) {
 }
 
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
+    constexpr long kMost = std::numeric_limits<int>::max() - static_cast<int>(sizeof(Header));
+    if (count < 0) {
+        throw Error(
+            "a message of " + std::to_string(count) +
+            " elements: MPI counts by an int, which holds 2^31 - 1 at most"
+        );
+    }
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    if (static_cast<long>(count) * size > kMost) {
+        throw Error(
+            "a message of " + std::to_string(count) + " elements has more than " +
+            std::to_string(kMost) + " bytes: the course's tests carry no larger one"
+        );
+    }
     int bytes = 0;
     expect_accepted(
-        PMPI_Pack_size(count, type, comm, &bytes),
-        "a message of " + std::to_string(count) + " elements"
+        PMPI_Pack_size(count, type, comm, &bytes), "a message of " + counted(count, "element")
     );
     return bytes;
 }
@@ -40,7 +56,7 @@ MPI_Request start_receive(
 ) {
     const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
     message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
-    message->clock = current_round();
+    message->id = count_post();
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
         matched != nullptr
@@ -88,15 +104,19 @@ void take_off_board(Pending& message) {
 RequestText request_text(
     const char* name, bool is_send, int rank, int tag, int bytes, const Group& group
 ) {
+    const bool from_anyone = !is_send && rank == MPI_ANY_SOURCE;
+    const bool is_exchange = std::string_view(name).starts_with("MPI_Sendrecv");
     RequestText text;
-    text.peer = rank == MPI_ANY_SOURCE ? -1 : group.world_rank(rank);
+    text.peer = from_anyone ? -1 : group.world_rank(rank);
     text.tag = tag;
+    text.kind = is_exchange ? Call::exchange : bytes < 0 ? Call::probe : Call::message;
+    text.direction = is_send ? Direction::send : Direction::receive;
     const bool has_tag = std::string_view(name).starts_with("MPI_");
     const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);
     text.call = std::string(name) + (is_send ? "(to " : "(from ") +
-                (rank == MPI_ANY_SOURCE ? "any rank" : "rank " + std::to_string(rank)) +
+                (from_anyone ? "any rank" : "rank " + std::to_string(rank)) +
                 (has_tag ? ", " + tag_text : "") +
-                (bytes < 0 ? "" : ", " + std::to_string(bytes) + " bytes") + ")";
+                (bytes < 0 ? "" : ", " + counted(bytes, "byte")) + ")";
     return text;
 }
 
@@ -125,11 +145,10 @@ void deliver(Pending& message, MPI_Status& status) {
     record.src = status.MPI_SOURCE;
     record.tag = status.MPI_TAG;
     record.bytes = payload;
-    record.begin = header.clock - 1;
     std::memcpy(
         &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
     );
-    count_receive(record, message.clock);
+    count_receive(record, message.id, header.sender, header.id);
     note_delivery(header.departure_s, payload);
 }
 
@@ -147,21 +166,23 @@ MPI_Request post_send(
     }
     leave_if_stopped();
     seeded_delay();
+    late_message_delay();
     const Group& group = group_of(comm);
     const std::scoped_lock guard(pending().lock);
     auto message = std::make_shared<Pending>();
     message->is_send = true;
     message->comm = comm;
     const int capacity = bytes_of(count, type, comm);
+    message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     message->staging.reset(new char[sizeof(Header) + static_cast<std::size_t>(capacity)]);
     int payload = 0;
     PMPI_Pack(data, count, type, message->staging.get() + sizeof(Header), capacity, &payload, comm);
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
-    message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
-    message->clock = count_send(dst, payload);
-    const Header header{message->clock, payload, departure_s()};
+    message->id = count_send(dst, payload);
+    const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -196,6 +217,7 @@ MPI_Request post_receive(
     message->payload_bytes = bytes_of(count, type, comm);
     message->text = request_text(name, false, src, tag, message->payload_bytes, group);
     message->buffer = watched(data, count, type, name);
+    note_overrun(message->buffer, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
     message->posted = put_on_board(false, peer, tag, group.id);

@@ -11,8 +11,8 @@
 
 #include <mpi.h>
 
-#include "course/protocol/protocol.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
 
@@ -46,6 +46,9 @@ void adopt_request(
 /// Looks once; returns MPI's code and sets `done`. A finished request is completed and forgotten.
 int test_request(MPI_Request* request, bool* done, MPI_Status* status);
 
+/// Looks once, and leaves the request as it is (MPI_Request_get_status).
+int look_at_request(MPI_Request request, bool* done, MPI_Status* status);
+
 /// Waits until the request is through.
 ///
 /// Errors  Stopped if the test was stopped meanwhile.
@@ -58,12 +61,7 @@ std::string truncation();
 /// The request was asked for elsewhere, earlier than its message is under way: that is the place to show.
 void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at);
 
-/// What the request was posted as: "MPI_Irecv(from rank 2, tag 0, 4 bytes)"; its peer and tag.
-struct RequestText {
-    std::string call;
-    int peer = -1;
-    int tag = -1;
-};
+/// What the request was posted as.
 RequestText describe(MPI_Request request);
 
 /// Waits for a message to arrive, or looks once; counts of `status` are the payload's.
@@ -82,7 +80,7 @@ int probe(
 void note_finished_messages();
 
 /// An unsuccessful MPI_Test or MPI_Iprobe. Many of them in a row, with nothing moving, are waiting.
-void unsuccessful_test(const std::string& call, int peer, int tag);
+void unsuccessful_test(const RequestText& text);
 
 /// Messages that were sent or awaited and never completed, in words; empty if all is well. Abandons
 /// them, so that the next test starts clean.

@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 
+#include "tests/harness/job/memory.hpp"
 #include "tests/harness/mpi/allowed.hpp"
+#include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -15,6 +17,9 @@ int send_and_wait(
     const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm, const char* name
 ) {
     check_allowed(name, comm);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     MPI_Request request = post_send(data, n, type, dst, tag, comm, name);
     return wait_request(&request, MPI_STATUS_IGNORE);
 }
@@ -30,6 +35,9 @@ int start_send(
     const char* name
 ) {
     check_allowed(name, comm);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     *request = post_send(data, n, type, dst, tag, comm, name);
     return MPI_SUCCESS;
 }
@@ -39,43 +47,57 @@ int start_send(
 extern "C" {
 
 int MPI_Send(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Send")
                      : PMPI_Send(b, n, t, dst, tag, c);
 }
 int MPI_Ssend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Ssend")
                      : PMPI_Ssend(b, n, t, dst, tag, c);
 }
 int MPI_Rsend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c) {
+    const Uncounted layer;
     return guarded() ? send_and_wait(b, n, t, dst, tag, c, "MPI_Rsend")
                      : PMPI_Rsend(b, n, t, dst, tag, c);
 }
 int MPI_Isend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Isend")
                      : PMPI_Isend(b, n, t, dst, tag, c, r);
 }
 int MPI_Issend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Issend")
                      : PMPI_Issend(b, n, t, dst, tag, c, r);
 }
 int MPI_Irsend(const void* b, int n, MPI_Datatype t, int dst, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     return guarded() ? start_send(b, n, t, dst, tag, c, r, "MPI_Irsend")
                      : PMPI_Irsend(b, n, t, dst, tag, c, r);
 }
 
 int MPI_Recv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Recv(b, n, t, src, tag, c, s);
     }
     check_allowed("MPI_Recv", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     MPI_Request request = post_receive(b, n, t, src, tag, c, "MPI_Recv");
     return wait_request(&request, s);
 }
 int MPI_Irecv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_Request* r) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Irecv(b, n, t, src, tag, c, r);
     }
     check_allowed("MPI_Irecv", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     *r = post_receive(b, n, t, src, tag, c, "MPI_Irecv");
     return MPI_SUCCESS;
 }
@@ -94,10 +116,14 @@ int MPI_Sendrecv(
     MPI_Comm c,
     MPI_Status* s
 ) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Sendrecv(sb, sn, st, dst, stag, rb, rn, rt, src, rtag, c, s);
     }
     check_allowed("MPI_Sendrecv", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     MPI_Request receive = post_receive(rb, rn, rt, src, rtag, c, "MPI_Sendrecv");
     MPI_Request send = post_send(sb, sn, st, dst, stag, c, "MPI_Sendrecv");
     const int received = wait_request(&receive, s);
@@ -107,10 +133,14 @@ int MPI_Sendrecv(
 int MPI_Sendrecv_replace(
     void* b, int n, MPI_Datatype t, int dst, int stag, int src, int rtag, MPI_Comm c, MPI_Status* s
 ) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Sendrecv_replace(b, n, t, dst, stag, src, rtag, c, s);
     }
     check_allowed("MPI_Sendrecv_replace", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     // The layer copies both ways (Note [Staging]), so the same buffer may serve for both.
     MPI_Request send = post_send(b, n, t, dst, stag, c, "MPI_Sendrecv_replace");
     MPI_Request receive = post_receive(b, n, t, src, rtag, c, "MPI_Sendrecv_replace");
@@ -120,14 +150,19 @@ int MPI_Sendrecv_replace(
 }
 
 int MPI_Probe(int src, int tag, MPI_Comm c, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Probe(src, tag, c, s);
     }
     check_allowed("MPI_Probe", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     bool found = false;
     return probe(src, tag, c, true, &found, nullptr, s, "MPI_Probe");
 }
 int MPI_Iprobe(int src, int tag, MPI_Comm c, int* flag, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Iprobe(src, tag, c, flag, s);
     }
@@ -138,14 +173,19 @@ int MPI_Iprobe(int src, int tag, MPI_Comm c, int* flag, MPI_Status* s) {
     return code;
 }
 int MPI_Mprobe(int src, int tag, MPI_Comm c, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Mprobe(src, tag, c, m, s);
     }
     check_allowed("MPI_Mprobe", c);
+    if (messages_fail()) {
+        return MPI_ERR_OTHER;
+    }
     bool found = false;
     return probe(src, tag, c, true, &found, m, s, "MPI_Mprobe");
 }
 int MPI_Improbe(int src, int tag, MPI_Comm c, int* flag, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Improbe(src, tag, c, flag, m, s);
     }
@@ -156,6 +196,7 @@ int MPI_Improbe(int src, int tag, MPI_Comm c, int* flag, MPI_Message* m, MPI_Sta
     return code;
 }
 int MPI_Mrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Mrecv(b, n, t, m, s);
     }
@@ -163,6 +204,7 @@ int MPI_Mrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Status* s) {
     return wait_request(&request, s);
 }
 int MPI_Imrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Request* r) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Imrecv(b, n, t, m, r);
     }

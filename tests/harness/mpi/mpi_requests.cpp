@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include "tests/harness/job/memory.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -16,8 +17,9 @@ MPI_Status* element(MPI_Status statuses[], int i) {
 }
 
 void note_unsuccessful(MPI_Request request, const char* name) {
-    const RequestText text = describe(request);
-    unsuccessful_test(std::string(name) + " on " + text.call, text.peer, text.tag);
+    RequestText text = describe(request);
+    text.call = std::string(name) + " on " + text.call;
+    unsuccessful_test(text);
 }
 
 // Looks at each request once; the index of one that is done, or -1; `active` counts those not null.
@@ -48,7 +50,8 @@ int wait_any(int n, MPI_Request requests[], MPI_Status* status, int* code, const
     for (int i = n - 1; i >= 0; --i) {
         text = requests[i] == MPI_REQUEST_NULL ? text : describe(requests[i]);
     }
-    Wait wait(std::string(name) + ": " + text.call, text.peer, text.tag);
+    text.call = std::string(name) + ": " + text.call;
+    Wait wait(text);
     while (index < 0) {
         wait.poll();
         index = find_done(n, requests, status, &active, code);
@@ -62,6 +65,7 @@ extern "C" {
 
 // Not a request, but of one: MPI itself says no more than "message truncated".
 int MPI_Error_string(int code, char* text, int* length) {
+    const Uncounted layer;
     const int result = PMPI_Error_string(code, text, length);
     const std::string more = code == MPI_ERR_TRUNCATE && guarded() ? truncation() : "";
     if (!more.empty()) {
@@ -74,21 +78,26 @@ int MPI_Error_string(int code, char* text, int* length) {
 }
 
 int MPI_Wait(MPI_Request* r, MPI_Status* s) {
+    const Uncounted layer;
     return guarded() && *r != MPI_REQUEST_NULL ? wait_request(r, s) : PMPI_Wait(r, s);
 }
 int MPI_Waitall(int n, MPI_Request r[], MPI_Status s[]) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Waitall(n, r, s);
     }
     int worst = MPI_SUCCESS;
     for (int i = 0; i < n; ++i) {
-        if (const int code = MPI_Wait(&r[i], element(s, i)); code != MPI_SUCCESS) {
-            worst = code;
+        const int code = MPI_Wait(&r[i], element(s, i));
+        if (s != MPI_STATUSES_IGNORE) {
+            s[i].MPI_ERROR = code;
         }
+        worst = code != MPI_SUCCESS ? code : worst;
     }
     return worst;
 }
 int MPI_Waitany(int n, MPI_Request r[], int* index, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Waitany(n, r, index, s);
     }
@@ -97,6 +106,7 @@ int MPI_Waitany(int n, MPI_Request r[], int* index, MPI_Status* s) {
     return code;
 }
 int MPI_Waitsome(int n, MPI_Request r[], int* count, int indices[], MPI_Status s[]) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Waitsome(n, r, count, indices, s);
     }
@@ -107,6 +117,7 @@ int MPI_Waitsome(int n, MPI_Request r[], int* count, int indices[], MPI_Status s
 }
 
 int MPI_Test(MPI_Request* r, int* flag, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded() || *r == MPI_REQUEST_NULL) {
         return PMPI_Test(r, flag, s);
     }
@@ -118,7 +129,22 @@ int MPI_Test(MPI_Request* r, int* flag, MPI_Status* s) {
     }
     return code;
 }
+int MPI_Request_get_status(MPI_Request r, int* flag, MPI_Status* s) {
+    const Uncounted layer;
+    if (!guarded() || r == MPI_REQUEST_NULL) {
+        return PMPI_Request_get_status(r, flag, s);
+    }
+    leave_if_stopped();
+    bool done = false;
+    const int code = look_at_request(r, &done, s);
+    *flag = done ? 1 : 0;
+    if (!done) {
+        note_unsuccessful(r, "MPI_Request_get_status");
+    }
+    return code;
+}
 int MPI_Testany(int n, MPI_Request r[], int* index, int* flag, MPI_Status* s) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Testany(n, r, index, flag, s);
     }
@@ -130,11 +156,12 @@ int MPI_Testany(int n, MPI_Request r[], int* index, int* flag, MPI_Status* s) {
         *index = MPI_UNDEFINED;
     }
     if (*flag == 0) {
-        unsuccessful_test("MPI_Testany", -1, -1);
+        unsuccessful_test({"MPI_Testany"});
     }
     return code;
 }
 int MPI_Testsome(int n, MPI_Request r[], int* count, int indices[], MPI_Status s[]) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Testsome(n, r, count, indices, s);
     }
@@ -144,6 +171,7 @@ int MPI_Testsome(int n, MPI_Request r[], int* count, int indices[], MPI_Status s
     return code;
 }
 int MPI_Testall(int n, MPI_Request r[], int* flag, MPI_Status s[]) {
+    const Uncounted layer;
     if (!guarded()) {
         return PMPI_Testall(n, r, flag, s);
     }

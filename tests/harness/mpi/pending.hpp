@@ -15,7 +15,8 @@ namespace dist::harness {
 
 /// What travels in front of every payload: see Note [Rounds], and KnownNetwork.
 struct Header {
-    int clock;
+    int sender;  // rank in the world of the job
+    int id;      // as the sender numbers its messages
     int payload_bytes;
     double departure_s;
 };
@@ -31,7 +32,7 @@ struct Pending {
     std::uint64_t collective = 0;  // its number, if this is a non-blocking collective
     MPI_Comm comm = MPI_COMM_NULL;
     RequestText text;
-    int clock = 0;  // of a send: the round it ends in; of a receive: the one it was posted in
+    int id = 0;                              // as traffic.hpp numbers it
     Message* posted = nullptr;               // its line on the board
     std::shared_ptr<const Frames> asked_at;  // where, if not where it is waited for
 };

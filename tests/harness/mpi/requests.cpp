@@ -1,8 +1,10 @@
 // What becomes of messages that were posted: looked at, waited for, given away, left behind.
 
+#include <algorithm>
 #include <cstring>
 #include <sched.h>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/clock.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/groups.hpp"
@@ -28,8 +30,17 @@ void note_truncation(const Pending& message, const MPI_Status& status) {
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
     truncated = "rank " + std::to_string(status.MPI_SOURCE) + " sent " +
-                std::to_string(header.payload_bytes) + " bytes, the receive has room for " +
+                counted(header.payload_bytes, "byte") + ", the receive has room for " +
                 std::to_string(message.payload_bytes);
+}
+
+// The status of a message, without the layer's own header.
+void show_payload(MPI_Status& status) {
+    int bytes = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    PMPI_Status_set_elements(
+        &status, MPI_BYTE, std::max(0, bytes - static_cast<int>(sizeof(Header)))
+    );
 }
 
 }  // namespace
@@ -55,11 +66,27 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
         }
         if (message->is_send) {
             note_change(*message);
-            count_arrival(message->clock);
+            count_arrival(message->id);
         }
         moved();
     }
     if (status != MPI_STATUS_IGNORE) {
+        *status = local;
+    }
+    return code;
+}
+
+int look_at_request(MPI_Request request, bool* done, MPI_Status* status) {
+    const std::scoped_lock guard(pending().lock);
+    const auto message = find(request);
+    MPI_Status local;
+    int flag = 0;
+    const int code = PMPI_Request_get_status(request, &flag, &local);
+    *done = flag != 0;
+    if (*done && status != MPI_STATUS_IGNORE) {
+        if (message && message->collective == 0 && !message->is_send) {
+            show_payload(local);
+        }
         *status = local;
     }
     return code;
@@ -87,7 +114,7 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
         return code;
     }
     const RequestText text = describe(*request);
-    Wait wait(text.call, text.peer, text.tag);
+    Wait wait(text);
     if (message && message->asked_at) {
         wait.stands_at(*message->asked_at);
     }
@@ -106,7 +133,7 @@ void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
 
 RequestText describe(MPI_Request request) {
     const auto message = find(request);
-    return message ? message->text : RequestText{"MPI_Wait", -1, -1};
+    return message ? message->text : RequestText{"MPI_Wait"};
 }
 
 int probe(
@@ -134,7 +161,7 @@ int probe(
         Pending expected;  // on the board like a receive: a send that it will see is on its way
         expected.posted =
             put_on_board(false, src == MPI_ANY_SOURCE ? src : text.peer, tag, group.id);
-        Wait wait(text.call, text.peer, text.tag);
+        Wait wait(text);
         while (flag == 0 && code == MPI_SUCCESS) {
             wait.poll();
             code = look();
@@ -143,12 +170,10 @@ int probe(
     }
     *found = flag != 0;
     if (!*found && !blocking) {
-        unsuccessful_test(text.call, text.peer, text.tag);
+        unsuccessful_test(text);
     }
     if (*found && status != MPI_STATUS_IGNORE) {
-        int bytes = 0;
-        PMPI_Get_count(&local, MPI_BYTE, &bytes);
-        PMPI_Status_set_elements(&local, MPI_BYTE, bytes - static_cast<int>(sizeof(Header)));
+        show_payload(local);
         *status = local;
     }
     return code;
@@ -169,7 +194,7 @@ void note_finished_messages() {
     }
 }
 
-void unsuccessful_test(const std::string& call, int peer, int tag) {
+void unsuccessful_test(const RequestText& text) {
     // A loop of tests counts as waiting after this many in one epoch; until then it may be
     // computing.
     constexpr int kTests = 2000;
@@ -184,7 +209,9 @@ void unsuccessful_test(const std::string& call, int peer, int tag) {
     if (++tests < kTests) {
         return;
     }
-    Wait wait("a loop of " + call, peer, tag);
+    RequestText loop = text;
+    loop.call = "a loop of " + text.call;
+    Wait wait(loop);
     seen_epoch = board().epoch;
     const double start_s = now_s();
     while (seen_epoch == board().epoch && now_s() - start_s < 0.2) {

@@ -1,52 +1,59 @@
 #include "tests/harness/mpi/traffic.hpp"
 
-#include <algorithm>
 #include <mutex>
+#include <tuple>
+#include <utility>
 
 namespace dist::harness {
 namespace {
 
+struct Received {
+    MessageRecord message;
+    int id;
+};
+
 std::mutex lock;
 Traffic counted;
-int round_last = 0;  // the latest that any thread of this rank has seen
-int last_send_end = 0;
-std::set<int> receive_rounds;  // those in which a message came in
-std::vector<MessageRecord> received;
-long generation = 0;  // of the clocks: reset_traffic() begins a new one
+std::vector<Received> received;
+std::vector<Step> steps;
+bool logs = false;
+// Numbers are never used again: a message of an earlier log is known as such.
+int last_message = 0;
+int last_thread = 0;
+thread_local int my_thread = 0;  // 0: not known yet
 
-// The clock of the calling thread. Threads do not wait for each other's messages: a send by one
-// does not come after a receive by another merely because it was posted later.
-int& round_now() {
-    thread_local long seen_generation = -1;
-    thread_local int now = 0;
-    if (seen_generation != generation) {
-        seen_generation = generation;
-        now = 0;
+int this_thread() {
+    if (my_thread == 0) {
+        my_thread = ++last_thread;
     }
-    return now;
+    return my_thread;
 }
 
-void advance_round(int end) {
-    round_now() = std::max(round_now(), end);
-    round_last = std::max(round_last, end);
+void log(Did did, int id, int peer = -1, int peer_id = -1) {
+    if (logs) {
+        steps.push_back({did, this_thread(), id, peer, peer_id});
+    }
 }
 
 }  // namespace
 
-void reset_traffic() {
+void reset_traffic(bool log) {
     const std::scoped_lock guard(lock);
     counted = Traffic{};
-    round_last = last_send_end = 0;
-    receive_rounds.clear();
     received.clear();
-    ++generation;
+    steps.clear();
+    logs = log;
+}
+
+std::vector<Step> end_log() {
+    const std::scoped_lock guard(lock);
+    logs = false;
+    return std::exchange(steps, {});
 }
 
 Traffic traffic() {
     const std::scoped_lock guard(lock);
-    Traffic now = counted;
-    now.rounds = round_last;
-    return now;
+    return counted;
 }
 
 int count_send(int dst, int payload_bytes) {
@@ -54,35 +61,47 @@ int count_send(int dst, int payload_bytes) {
     ++counted.messages_sent;
     counted.bytes_sent += payload_bytes;
     counted.sent_to.insert(dst);
-    return last_send_end = std::max(round_now(), last_send_end) + 1;
+    log(Did::send, ++last_message);
+    return last_message;
 }
 
-void count_arrival(int clock) {
+int count_post() {
     const std::scoped_lock guard(lock);
-    advance_round(clock);
+    log(Did::receive, ++last_message);
+    return last_message;
 }
 
-int current_round() {
+void count_arrival(int id) {
     const std::scoped_lock guard(lock);
-    return round_now();
+    log(Did::wait_send, id);
 }
 
-void count_receive(MessageRecord message, int posted) {
+void count_receive(const MessageRecord& message, int id, int sender, int sender_id) {
     const std::scoped_lock guard(lock);
     ++counted.messages_received;
     counted.bytes_received += message.bytes;
     counted.received_from.insert(message.src);
-    message.end = std::max(message.begin, posted) + 1;
-    while (!receive_rounds.insert(message.end).second) {
-        ++message.end;
-    }
-    received.push_back(message);
-    advance_round(message.end);
+    received.push_back({message, id});
+    log(Did::wait_receive, id, sender, sender_id);
 }
 
 std::vector<MessageRecord> received_messages() {
     const std::scoped_lock guard(lock);
-    return received;
+    std::vector<MessageRecord> messages;
+    for (const Received& one : received) {
+        messages.push_back(one.message);
+    }
+    return messages;
+}
+
+void note_schedule(const Schedule& schedule, int rank) {
+    const std::scoped_lock guard(lock);
+    for (auto& [message, id] : received) {
+        const auto found = schedule.received.find({rank, id});
+        if (found != schedule.received.end()) {
+            std::tie(message.begin, message.end) = found->second;
+        }
+    }
 }
 
 void count_message(bool is_send, int peer, long payload_bytes) {
@@ -95,6 +114,22 @@ void count_message(bool is_send, int peer, long payload_bytes) {
 void count_collective() {
     const std::scoped_lock guard(lock);
     ++counted.collectives;
+}
+
+int start_thread() {
+    const std::scoped_lock guard(lock);
+    const int number = ++last_thread;
+    log(Did::start_thread, number);
+    return number;
+}
+
+void begin_thread(int number) {
+    my_thread = number;
+}
+
+void join_thread(int number) {
+    const std::scoped_lock guard(lock);
+    log(Did::join_thread, number);
 }
 
 }  // namespace dist::harness

@@ -1,41 +1,50 @@
-// Counts what the code under test sends and receives on this rank, and keeps its logical clock.
-//
-// Note [Rounds] Every message starts with a header that carries the sender's logical clock. Each
-// rank sends one message and receives one at a time, a round each: a send starts at max(now, end of
-// the last send) and ends one later; a receive takes the first free round that is not before the
-// clock carried, and after the round in which it was posted. So the order in which a program waits
-// for receives that it posted together does not count.
+// Counts what the code under test sends and receives on this rank, and logs it for Note [Rounds].
 #pragma once
 
+#include <map>
+
 #include "tests/harness/harness.hpp"
+#include "tests/harness/mpi/rounds.hpp"
 
 namespace dist::harness {
 
-/// Starts counting from zero, at round zero.
-void reset_traffic();
+/// Starts counting from zero. `log`: also what Note [Rounds] needs, until end_log().
+void reset_traffic(bool log);
 
-/// What this rank sent and received since; `rounds` is this rank's own clock.
+/// Ends the log, and returns it.
+std::vector<Step> end_log();
+
+/// What this rank sent and received since; without rounds.
 Traffic traffic();
 
-/// A message to `dst` leaves. Returns the round in which it arrives.
+/// A message to `dst` leaves; returns its number.
 int count_send(int dst, int payload_bytes);
 
-/// The sender knows that its message has arrived.
-void count_arrival(int clock);
+/// A receive is posted; returns its number.
+int count_post();
 
-/// The round in which the calling thread is.
-int current_round();
+/// The calling thread knows that message `id`, which it sent, has arrived.
+void count_arrival(int id);
 
-/// A message is there: `message` says all but its end and this rank. `posted` is the round in which
-/// the receive was posted.
-void count_receive(MessageRecord message, int posted);
+/// Receive `id` is through: `message` says all but its rounds and this rank. `sender`, a rank in the
+/// world of the job, numbered it `sender_id`.
+void count_receive(const MessageRecord& message, int id, int sender, int sender_id);
 
 /// What this rank received since reset_traffic(), in the order in which it was delivered.
 std::vector<MessageRecord> received_messages();
+
+/// Writes the rounds of all messages into what received_messages() returns; `rank` is this one.
+void note_schedule(const Schedule& schedule, int rank);
 
 /// A message of a library that tells no rounds: NCCL, on GPUs.
 void count_message(bool is_send, int peer, long payload_bytes);
 
 void count_collective();
+
+/// The calling thread is about to start another; returns its number, to be given to begin_thread() by
+/// the new one. Who has joined it says so by join_thread().
+int start_thread();
+void begin_thread(int number);
+void join_thread(int number);
 
 }  // namespace dist::harness

@@ -24,7 +24,11 @@ int find_free_line() {
             return i;
         }
     }
-    throw std::runtime_error("more than " + std::to_string(kMaxThreads) + " threads call MPI");
+    const std::string text =
+        "more than " + std::to_string(kMaxThreads) +
+        " threads of a rank call MPI at a time: the course's tests follow no more";
+    stop_all(Stop::forbidden, text);
+    throw ForbiddenCall(text);
 }
 
 // A thread's claim to a line, given back when the thread ends. The main thread's is made first.

@@ -63,10 +63,19 @@ void stop_all(Stop reason, const std::string& message);
 /// Whether the body in progress was stopped.
 bool stopped();
 
-/// Publishes, for as long as it lives, that this thread waits in `call`.
+/// A call that may have to wait.
+struct RequestText {
+    std::string call;  // as the student wrote it: "MPI_Irecv(from rank 2, tag 0, 4 bytes)"
+    int peer = -1;     // rank in the world of the job
+    int tag = -1;
+    Call kind = Call::request;
+    Direction direction = Direction::none;
+};
+
+/// Publishes, for as long as it lives, that this thread waits in `text.call`.
 class Wait {
   public:
-    Wait(const std::string& call, int peer, int tag);
+    explicit Wait(const RequestText& text);
     ~Wait();
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;

@@ -55,7 +55,7 @@ void state(const Communicator& comm) {
         expect_s("a message from the past", MPI_Wtime() - begin_s, expected_s[r]);
     }
     {
-        const harness::KnownNetwork network(kLatencyS, kBytesPerS, kWarmUpS);
+        const harness::KnownNetwork network(kLatencyS, kBytesPerS, {.warm_up_s = kWarmUpS});
         const double begin_s = MPI_Wtime();
         for (const int bytes : {0, 0, 1000, 1000}) {
             pass_on(0, 1, bytes, comm);

@@ -1,10 +1,8 @@
 #include "tests/harness/words/patterns.hpp"
 
-#include <stdexcept>
 #include <unistd.h>
 
 #include "course/protocol/protocol.hpp"
-#include "course/runtime/error.hpp"
 
 namespace dist::harness {
 namespace {
@@ -40,7 +38,13 @@ std::vector<int> next_roots(const Attempt& attempt, int first, int late) {
     return attempt.takes.root ? std::vector{first, late == 0 ? 1 : 0} : std::vector{0};
 }
 
-void calls_in_a_row(const Attempt& attempt, int late, int second_root, const Communicator& comm) {
+void calls_in_a_row(
+    const Attempt& attempt,
+    int late,
+    int second_root,
+    const std::string& why,
+    const Communicator& comm
+) {
     const Call first{.n = 1000, .root = comm.size() - 1, .salt = 1};
     const Call second{
         .n = 1000, .op = ReduceOp::max, .root = second_root, .segments = 2, .salt = 2};
@@ -56,8 +60,8 @@ void calls_in_a_row(const Attempt& attempt, int late, int second_root, const Com
     INFO(
         (late < 0 ? "two calls at once"
                   : "rank " + std::to_string(late) + " came late, the others had begun")
-        << ": do messages of the second call end in the first?"
     );
+    INFO(why);
     const Comparison first_result = attempt.outcome(in_first, first, comm);
     CHECK(first_result);
     const Comparison second_result = attempt.outcome(in_second, second, comm);
@@ -65,6 +69,16 @@ void calls_in_a_row(const Attempt& attempt, int late, int second_root, const Com
 }
 
 }  // namespace
+
+void every_call(
+    const Attempt& attempt, const std::vector<Call>& calls, const std::vector<int>& worlds
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const Call& call : calls) {
+            check_one(attempt, call, comm);
+        }
+    });
+}
 
 void every_length(const Attempt& attempt, const std::vector<int>& worlds) {
     on_ranks(worlds, [&](const Communicator& comm) {
@@ -108,12 +122,12 @@ void on_many_ranks(const Attempt& attempt) {
     });
 }
 
-void two_in_a_row(const Attempt& attempt) {
+void two_in_a_row(const Attempt& attempt, const std::string& why) {
     on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
         const int last = comm.size() - 1;
         for (const int late : {-1, 0, last}) {
             for (const int root : next_roots(attempt, last, late)) {
-                calls_in_a_row(attempt, late, root, comm);
+                calls_in_a_row(attempt, late, root, why, comm);
             }
         }
     });
@@ -180,7 +194,7 @@ void refuses_roots(const Attempt& attempt) {
                 const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
                 CHECK(got.what == kInvalidArgument);
                 INFO("it refused, after it had sent messages");
-                CHECK(got.messages_sent == 0);
+                CHECK(got.traffic.messages_sent == 0);
             }
         }
     });
@@ -195,7 +209,7 @@ void refuses_segments(const Attempt& attempt) {
             const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
             CHECK(got.what == kInvalidArgument);
             INFO("it refused, after it had sent messages");
-            CHECK(got.messages_sent == 0);
+            CHECK(got.traffic.messages_sent == 0);
         }
     });
 }
@@ -224,19 +238,15 @@ void costs(
     });
 }
 
-Answer answer(const Communicator& comm, const std::function<void()>& call) {
-    Answer answer{kReturned};
-    const Traffic traffic = record(comm, [&] {
-        try {
-            call();
-        } catch (const std::invalid_argument&) {
-            answer.what = kInvalidArgument;
-        } catch (const Error&) {
-            answer.what = kError;
-        }
+void reports_failures(const Attempt& attempt) {
+    on_ranks({3, 2}, [&](const Communicator& comm) {
+        const Call call;
+        Buffers buffers = attempt.before(call, comm);
+        const FailingMessages failing;
+        const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+        INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
+        CHECK(got.what == kError);
     });
-    answer.messages_sent = traffic.messages_sent;
-    return answer;
 }
 
 }  // namespace dist::harness

@@ -20,6 +20,11 @@ namespace dist::harness {
 /// two hide mistakes.
 inline const std::vector<int> kWorlds = {3, 1, 2, 4, 5};
 
+/// The right result for these calls.
+void every_call(
+    const Attempt& attempt, const std::vector<Call>& calls, const std::vector<int>& worlds = kWorlds
+);
+
 /// The right result for all of lengths(p); with a root, for each of them.
 void every_length(const Attempt& attempt, const std::vector<int>& worlds = kWorlds);
 
@@ -32,8 +37,11 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds = kW
 void on_many_ranks(const Attempt& attempt);
 
 /// Two calls, the second begun at once, with another operation, to the same root and to another one; one
-/// of the ranks comes late.
-void two_in_a_row(const Attempt& attempt);
+/// of the ranks comes late. `why` is told with a failure.
+void two_in_a_row(
+    const Attempt& attempt,
+    const std::string& why = "do messages of the second call end in the first?"
+);
 
 /// Calls in groups of the ranks, numbered anew, two of them at work at the same time.
 void on_other_communicators(const Attempt& attempt);
@@ -64,17 +72,7 @@ void costs(
     const Call& like = {}
 );
 
-/// How a call that must be refused ended on this rank.
-struct Answer {
-    std::string what;        // the exception's type, or what the call did in its place
-    long messages_sent = 0;  // until then
-};
-
-/// Makes a call that is wrong in some way. Every rank of `comm` makes this call.
-Answer answer(const Communicator& comm, const std::function<void()>& call);
-
-inline constexpr const char* kReturned = "it returned as if all were well";
-inline constexpr const char* kInvalidArgument = "std::invalid_argument";
-inline constexpr const char* kError = "dist::Error";
+/// A message that fails is an error: where all do, every rank throws dist::Error.
+void reports_failures(const Attempt& attempt);
 
 }  // namespace dist::harness

@@ -48,7 +48,7 @@ void refuses_lengths(
                     << ": it must refuse that before its first message"
                 );
                 CHECK(got.what == (comm.rank() == wrong ? kInvalidArgument : kReturned));
-                CHECK(got.messages_sent == 0);
+                CHECK(got.traffic.messages_sent == 0);
             }
         }
     });

@@ -9,6 +9,7 @@ namespace dist {
 void broadcast_parameters(
     std::span<const at::Tensor> parameters, int root, const Communicator& comm
 ) {
+    expects(0 <= root && root < comm.size(), "broadcast_parameters: root must be a rank of comm");
     const c10::AutoGradMode no_grad(false);
     for (const at::Tensor& parameter : parameters) {
         const at::Tensor copy = parameter.clone(at::MemoryFormat::Contiguous);

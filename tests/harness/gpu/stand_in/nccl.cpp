@@ -18,6 +18,7 @@
 
 #include <nccl.h>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
 #include "tests/harness/gpu/nccl_layer.hpp"
 #include "tests/harness/gpu/stand_in/meeting.hpp"
@@ -77,7 +78,7 @@ void exchange(const Calls& group, MPI_Comm comm) {
         }
         if (code != MPI_SUCCESS || came != call.bytes) {
             throw Error(
-                "ncclRecv expects " + std::to_string(call.bytes) + " bytes from rank " +
+                "ncclRecv expects " + counted(call.bytes, "byte") + " from rank " +
                 std::to_string(call.peer) + ", and ncclSend there sent " +
                 (code == MPI_SUCCESS ? std::to_string(came) : "more") +
                 ": NCCL does not tell one side how long the other side's message is; on GPUs this "

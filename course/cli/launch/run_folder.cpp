@@ -1,0 +1,65 @@
+#include "course/cli/launch/run_folder.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kShared = "/dev/shm";
+constexpr const char* kPrefix = "shardlings-";
+
+/// Folders PREFIXPID-NUMBER whose PID is of no process any more.
+void remove_orphans(const fs::path& all, const std::string& prefix) {
+    std::error_code ignored;
+    for (const auto& folder : fs::directory_iterator(all, ignored)) {
+        const std::string name = folder.path().filename().string();
+        const int pid = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
+        if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
+            fs::remove_all(folder.path(), ignored);
+        }
+    }
+}
+
+}  // namespace
+
+fs::path run_folders(const Context& context) {
+    return context.build_folder() / "runs";
+}
+
+RunFolder::RunFolder(const Context& context, bool keep) : keep_(keep) {
+    static std::atomic<int> number = 0;
+    const fs::path all = run_folders(context);
+    remove_orphans(all, "");
+    remove_orphans(kShared, kPrefix);
+    const std::string name = fmt::format("{}-{}", getpid(), ++number);
+    path_ = all / ((keep ? "kept-" : "") + name);
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+    std::error_code refused;
+    const fs::path shared = fs::path(kShared) / (kPrefix + name);
+    if (fs::create_directory(shared, refused)) {
+        shared_ = shared;
+    }
+}
+
+RunFolder::~RunFolder() {
+    std::error_code ignored;
+    if (!shared_.empty()) {
+        fs::remove_all(shared_, ignored);
+    }
+    if (keep_) {
+        fmt::print(stderr, "  kept: {}\n", path_.string());
+    } else {
+        fs::remove_all(path_, ignored);
+    }
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,51 @@
+#include "course/cli/process/progress_line.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace dist::cli {
+namespace {
+
+constexpr auto kSoon = std::chrono::milliseconds(1500);
+constexpr auto kNowAndThen = std::chrono::seconds(10);
+constexpr double kMinute = 60;
+
+}  // namespace
+
+ProgressLine::ProgressLine()
+    : terminal_(isatty(STDERR_FILENO) == 1),
+      next_(Clock::now() + (terminal_ ? Clock::duration(kSoon) : Clock::duration(kNowAndThen))) {}
+
+void ProgressLine::show(const std::string& text) {
+    const std::lock_guard lock(one_at_a_time_);
+    if (Clock::now() < next_) {
+        return;
+    }
+    if (!terminal_) {
+        next_ = Clock::now() + kNowAndThen;
+    }
+    visible_ = terminal_;
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+}
+
+void ProgressLine::clear() {
+    const std::lock_guard lock(one_at_a_time_);
+    if (visible_) {
+        fmt::print(stderr, "\r\033[K");
+        std::fflush(stderr);
+        visible_ = false;
+    }
+}
+
+std::string time_left(double seconds, std::size_t done, std::size_t all) {
+    if (done == 0) {
+        return "?";
+    }
+    const double rest = seconds / static_cast<double>(done) * static_cast<double>(all - done);
+    return rest < kMinute ? fmt::format("{:.0f} s", rest)
+                          : fmt::format("{:.0f} min", rest / kMinute);
+}
+
+}  // namespace dist::cli

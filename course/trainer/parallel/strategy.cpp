@@ -1,0 +1,20 @@
+#include "course/trainer/parallel/strategy.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "course/trainer/parallel/average.hpp"
+
+namespace dist::trainer {
+
+std::unique_ptr<Strategy> make_strategy(
+    const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+) {
+    switch (options.parallel) {
+        case Parallel::average:
+            return std::make_unique<Average>(options, std::move(model), comm);
+    }
+    throw std::logic_error("a way of --parallel that nobody makes");
+}
+
+}  // namespace dist::trainer

@@ -1,0 +1,78 @@
+// How the ranks share a model: what becomes of parameters, gradients, optimizer and checkpoint.
+//
+// In every step the trainer calls
+//
+//     zero_gradients()   forward()   [loss, backward]   exchange_gradients()   step()
+//
+// and each way of parallelism does its part in them, in one file:
+//
+//                 is made with             forward            exchange_gradients       step
+//   average       equal replicas           the model's        all-reduce               every parameter
+//   DDP           hooks on parameters      the model's        waits for its buckets    every parameter
+//   accumulation  another way, and k       that way's         in one call of k         in one call of k
+//   ZeRO-1        a shard's optimizer      the model's        reduce-scatter           shard, all-gather
+//   ZeRO-2        hooks that free          the model's        waits for its buckets    shard, all-gather
+//   ZeRO-3        shards of parameters     gathers and frees  waits for its buckets    shard
+//
+// (the last five are of chapters 06 and 07). Buffers, such as a normalisation's statistics, are no
+// part of it: every rank has its own, whatever the way.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <cstddef>
+#include <memory>
+
+#include <torch/serialize/archive.h>
+
+#include "course/nn/model.hpp"
+#include "course/runtime/communicator.hpp"
+#include "course/trainer/options.hpp"
+
+namespace dist::trainer {
+
+/// All calls but forward are collective: every rank makes them, in the same order.
+class Strategy {
+  public:
+    Strategy() = default;
+    virtual ~Strategy() = default;
+    Strategy(const Strategy&) = delete;
+    Strategy& operator=(const Strategy&) = delete;
+    Strategy(Strategy&&) = delete;
+    Strategy& operator=(Strategy&&) = delete;
+
+    /// The gradients of the step before are gone.
+    virtual void zero_gradients() = 0;
+
+    /// (B, 3, 32, 32) -> (B, 10), with this rank's pictures, in training and in evaluation.
+    virtual at::Tensor forward(const at::Tensor& pictures) = 0;
+
+    /// After backward: what step() needs of the gradients is their mean over all ranks. Returns when
+    /// it is there; what ran beside backward took no time here.
+    virtual void exchange_gradients() = 0;
+
+    /// The optimizer's step with this learning rate.
+    virtual void step(double rate) = 0;
+
+    /// Compares what all ranks should hold alike, to the last bit.
+    ///
+    /// done    steps so far, for the text.
+    ///
+    /// Errors  Stop, on every rank.
+    virtual void expect_equal(std::size_t done) const = 0;
+
+    /// Writes "model" and "optimizer", whole, as one process would have them; rank 0's archive is kept.
+    /// So a run can go on in another way, and on another number of ranks.
+    virtual void save(torch::serialize::OutputArchive& archive) const = 0;
+
+    /// Reads what save() wrote, of which each rank keeps its part.
+    virtual void load(torch::serialize::InputArchive& archive) = 0;
+};
+
+/// The way that `options` ask for. All ranks start with rank 0's weights.
+///
+/// comm  collective: every rank of `comm` makes this call.
+std::unique_ptr<Strategy> make_strategy(
+    const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+);
+
+}  // namespace dist::trainer

@@ -1,0 +1,36 @@
+#include "course/trainer/parallel/ways.hpp"
+
+#include <algorithm>
+
+namespace dist::trainer {
+
+std::span<const Way> ways() {
+    // the ring, whatever the way: the loss and the accuracy of all ranks
+    static const std::vector<Way> all = {
+        {Parallel::average,
+         "average",
+         "equal replicas, gradients averaged after backward",
+         {"broadcast_parameters", "average_gradients", "ring_all_reduce"}},
+    };
+    return all;
+}
+
+std::string way_names() {
+    std::string names;
+    for (const Way& way : ways()) {
+        names += names.empty() ? "" : ", ";
+        names += way.name;
+    }
+    return names;
+}
+
+const Way* find_way(std::string_view name) {
+    const auto found = std::ranges::find(ways(), name, &Way::name);
+    return found == ways().end() ? nullptr : &*found;
+}
+
+const Way& way_of(Parallel parallel) {
+    return *std::ranges::find(ways(), parallel, &Way::parallel);
+}
+
+}  // namespace dist::trainer

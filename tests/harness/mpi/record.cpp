@@ -1,0 +1,116 @@
+// Runs code under test between two gates, and brings together what every rank has noted of it.
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <tuple>
+
+#include <mpi.h>
+
+#include "tests/harness/harness.hpp"
+#include "tests/harness/job/gates.hpp"
+#include "tests/harness/job/memory.hpp"
+#include "tests/harness/job/runs.hpp"
+#include "tests/harness/mpi/groups.hpp"
+#include "tests/harness/mpi/traffic.hpp"
+
+namespace dist::harness {
+namespace {
+
+// What every rank of `comm` holds, by rank. Whoever comes through the gate takes part in both calls.
+template <class T>
+std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communicator& comm) {
+    gate();
+    const int my_bytes = static_cast<int>(mine.size() * sizeof(T));
+    std::vector<int> bytes(static_cast<std::size_t>(comm.size()));
+    PMPI_Allgather(&my_bytes, 1, MPI_INT, bytes.data(), 1, MPI_INT, comm.handle());
+    std::vector<int> begins(bytes.size());
+    std::exclusive_scan(bytes.begin(), bytes.end(), begins.begin(), 0);
+    std::vector<T> all(static_cast<std::size_t>(begins.back() + bytes.back()) / sizeof(T));
+    PMPI_Allgatherv(
+        mine.data(), my_bytes, MPI_BYTE, all.data(), bytes.data(), begins.data(), MPI_BYTE,
+        comm.handle()
+    );
+    std::vector<std::vector<T>> by_rank;
+    for (std::size_t r = 0; r < bytes.size(); ++r) {
+        const auto first = all.begin() + begins[r] / static_cast<int>(sizeof(T));
+        by_rank.emplace_back(first, first + bytes[r] / static_cast<int>(sizeof(T)));
+    }
+    return by_rank;
+}
+
+void begin_record() {
+    gate();
+    reset_traffic(true);
+    gate();
+}
+
+Traffic end_record(const Communicator& comm) {
+    const Uncounted harness;
+    Traffic result = traffic();
+    auto logs = gathered(end_log(), comm);
+    const std::vector<int>& members = group_of(comm.handle()).members;
+    for (std::vector<Step>& log : logs) {
+        for (Step& step : log) {
+            const auto found = std::ranges::find(members, step.peer);
+            step.peer = found == members.end() ? -1 : static_cast<int>(found - members.begin());
+        }
+    }
+    const Schedule schedule = play(logs, false);
+    note_schedule(schedule, comm.rank());
+    result.rounds = schedule.rounds;
+    result.half_duplex_rounds = play(logs, true).rounds;
+    gate();
+    return result;
+}
+
+}  // namespace
+
+Traffic record(const Communicator& comm, const std::function<void()>& body) {
+    begin_record();
+    body();
+    return end_record(comm);
+}
+
+Answer answer(const Communicator& comm, const std::function<void()>& body) {
+    begin_record();
+    Answer result{kReturned, {}, {}};
+    std::exception_ptr thrown;
+    try {
+        body();
+    } catch (const std::exception& error) {
+        if (note_course_exception()) {
+            throw;
+        }
+        thrown = std::current_exception();
+        result.what = type_name(error);
+        result.text = error.what();
+    }
+    try {
+        result.traffic = end_record(comm);
+    } catch (...) {
+        // the others wait for what this rank did not do: what it threw is the reason
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+        throw;
+    }
+    return result;
+}
+
+std::vector<MessageRecord> recorded_messages(const Communicator& comm) {
+    std::vector<MessageRecord> mine = received_messages();
+    for (MessageRecord& message : mine) {
+        message.dst = comm.rank();
+    }
+    std::vector<MessageRecord> all;
+    for (const auto& some : gathered(mine, comm)) {
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    std::ranges::sort(all, {}, [](const MessageRecord& message) {
+        return std::tuple(message.end, message.src, message.dst, message.begin);
+    });
+    return all;
+}
+
+}  // namespace dist::harness

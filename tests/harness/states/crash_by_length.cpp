@@ -1,0 +1,32 @@
+// Rank 0 sends, and rank 1 receives, as many elements as there are bytes; then rank 1 dies of it.
+// state: crash
+// says: rank 1 died of SIGSEGV
+// says: MPI_Recv was told of 112 bytes where 28 are
+// says: crash_by_length.cpp:
+// says: ./shardlings --preset debug run harness_states
+// says: pass  before: a test that passes
+// says: pass  after: a test that passes all the same
+
+#include <csignal>
+#include <vector>
+
+#include "tests/harness/states/state.hpp"
+
+namespace dist {
+
+void state(const Communicator& comm) {
+    std::vector<float> x(7);
+    const auto n = static_cast<int>(x.size() * sizeof(float));
+    // room behind it, so that it is sure when the harm shows
+    const std::vector<float> behind(100);
+    if (comm.rank() == 0) {
+        MPI_CHECK(MPI_Send(x.data(), n, MPI_FLOAT, 1, 0, comm.handle()));
+    }
+    if (comm.rank() == 1) {
+        std::vector<float> y(7);
+        MPI_CHECK(MPI_Recv(y.data(), n, MPI_FLOAT, 0, 0, comm.handle(), MPI_STATUS_IGNORE));
+        std::raise(SIGSEGV);
+    }
+}
+
+}  // namespace dist
