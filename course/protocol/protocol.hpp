@@ -94,7 +94,7 @@ struct Line {
     std::atomic<int> peer;        // rank in the world of the job, or negative: none, or any
     std::atomic<int> tag;
     std::atomic<int> tid;  // of the thread, for the kernel
-    std::atomic<Call> kind;
+    std::atomic<CallKind> kind;
     std::atomic<Direction> direction;
     char call[160];  // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
     Frames frames;

@@ -24,7 +24,7 @@ enum class Outcome : int {
 enum class Phase : int { absent, computing, waiting, returned, threw, asleep, died, stopped };
 
 /// What a rank waits in.
-enum class Call : int {
+enum class CallKind : int {
     none,
     message,   // a send or a receive
     exchange,  // MPI_Sendrecv: its other half is under way
@@ -46,8 +46,8 @@ template <>
 inline constexpr std::array<std::string_view, 8> kNames<Phase>{
     "", "computing", "waiting", "returned", "threw", "asleep", "died", "stopped"};
 template <>
-inline constexpr std::array<std::string_view, 6> kNames<Call>{"",      "message", "exchange",
-                                                              "probe", "request", "collective"};
+inline constexpr std::array<std::string_view, 6> kNames<CallKind>{"",      "message", "exchange",
+                                                                  "probe", "request", "collective"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<Direction>{"", "send", "receive"};
 

@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-using dist::harness::Call;
+using dist::harness::CallKind;
 using dist::harness::Direction;
 using dist::harness::Phase;
 
@@ -39,19 +39,19 @@ RankResult waiting(int rank, int peer, const std::string& call, Call kind, Direc
 }
 
 RankResult sending(int rank, int peer, int tag = 0) {
-    RankResult result = waiting(rank, peer, "MPI_Send", Call::message, Direction::send);
+    RankResult result = waiting(rank, peer, "MPI_Send", CallKind::message, Direction::send);
     result.tag = tag;
     return result;
 }
 
 RankResult receiving(int rank, int peer, int tag = 0) {
-    RankResult result = waiting(rank, peer, "MPI_Recv", Call::message, Direction::receive);
+    RankResult result = waiting(rank, peer, "MPI_Recv", CallKind::message, Direction::receive);
     result.tag = tag;
     return result;
 }
 
 RankResult in_collective(int rank, const std::string& call, long number = 1) {
-    RankResult result = waiting(rank, -1, call, Call::collective, Direction::none);
+    RankResult result = waiting(rank, -1, call, CallKind::collective, Direction::none);
     result.collectives = number;
     return result;
 }

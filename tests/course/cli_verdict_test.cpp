@@ -204,6 +204,19 @@ TEST_CASE("one crash costs one test: those before are kept, those after are run 
     CHECK(verdict.rest_after == "b");
 }
 
+TEST_CASE("tests that were left out after a failure are named, not judged") {
+    HandMade run(2);
+    run.plan({"first", "second", "third"});
+    run.pass_everywhere("first");
+    run.record(0, "second", "fail");
+    run.record(1, "second", "pass");
+    run.finish();
+    const Verdict verdict = judge(run.job());
+    CHECK(verdict.tests.size() == 2);
+    CHECK(verdict.rest_after == "second");
+    CHECK(overall(verdict.tests) == State::fail);
+}
+
 TEST_CASE("every way to end is a state of its own") {
     using harness::End;
     const std::vector<std::pair<End, State>> ends = {
@@ -281,6 +294,14 @@ TEST_CASE("a rank whose watching process was killed is named; the others were as
     REQUIRE(verdict.tests.size() == 2);
     CHECK(verdict.tests[1].status == State::crash);
     CHECK(has(verdict.tests[1].message, "rank 1 ended the process that watches over it"));
+
+    run.board().slot[0].end = harness::End::none;  // it had no time to say so
+    Job job = run.job();
+    CHECK(has(judge(job).tests[1].message, "ranks 0 and 1 ended"));
+    job.output =
+        "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).";
+    CHECK(has(judge(job).tests[1].message, "rank 1 ended the process"));
+    CHECK_FALSE(has(judge(job).tests[1].message, "ranks 0"));
 }
 
 TEST_CASE("an mpirun that was killed is named, whatever its ranks did then") {

@@ -54,6 +54,17 @@ double link_seconds(const std::string& output) {
     return 0;
 }
 
+/// A full disk is no error in anybody's file.
+void refuse_full_disk(const Context& context, const std::string& log) {
+    if (log.find("No space left on device") != std::string::npos) {
+        const std::string folder = context.build_folder().string();
+        throw CommandError(
+            exit_status::kOurs, "no space left on the disk of " + folder +
+                                    ", or in TMPDIR, where compilers write: make room there"
+        );
+    }
+}
+
 /// One call of the build tool, for targets or files of the build folder.
 Ended build(Context& context, const std::vector<std::string>& targets) {
     if (!fs::exists(context.build_folder() / "build.ninja")) {
@@ -76,8 +87,9 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     const double link_s = link_seconds(ended.output);
     context.spend("build", ended.seconds - link_s);
     context.spend("link", link_s);
-    if (context.verbose && !ended.ok()) {
-        fmt::print(stderr, "{}", ended.output);
+    if (!ended.ok()) {
+        fmt::print(stderr, "{}", context.verbose ? ended.output : "");
+        refuse_full_disk(context, ended.output);
     }
     return ended;
 }
@@ -99,6 +111,7 @@ std::string word_after(const std::string& line, const std::string& flag) {
 Built failed(
     const Context& context, const Program& program, const fs::path& file, const std::string& log
 ) {
+    refuse_full_disk(context, log);
     const std::string header = read_text((context.root / program.source).replace_extension(".hpp"));
     Built built;
     built.error = first_error(log, context.root, readable_path(file, context.root), header);

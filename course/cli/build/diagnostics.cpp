@@ -29,7 +29,10 @@ std::string without_root(std::string text, const std::filesystem::path& root) {
 
 bool is_error(const std::string& line) {
     return line.find(" error: ") != std::string::npos &&
-           line.find("ld returned") == std::string::npos;
+           line.find("ld returned") == std::string::npos &&
+           // gold's: see link_error
+           line.find("undefined reference to ") == std::string::npos &&
+           line.find("multiple definition of ") == std::string::npos;
 }
 
 /// "(+2 more: --verbose)", or nothing.

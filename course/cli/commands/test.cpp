@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <regex>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,22 +25,36 @@ struct Counts {
     int skipped = 0;
 };
 
+/// What a part leaves behind that can be counted.
+enum class Document { check, junit, none };
+
 struct Part {
     std::string name;
     std::string heading;
     std::vector<std::string> command;
+    Document document = Document::none;  // of `.shardlings/test/NAME.json` or `.xml`
 };
+
+std::string file_of(const std::string& name, const char* kind) {
+    return fmt::format(".shardlings/test/{}.{}", name, kind);
+}
 
 std::vector<Part> parts(const Context& context) {
     const std::string self = (context.root / "shardlings").string();
+    const std::string units = (context.root / file_of("unit", "xml")).string();
     return {
-        {"unit", "The course's own tests", {"ctest", "--preset", "release", "-L", "course"}},
+        {"unit",
+         "The course's own tests",
+         {"ctest", "--preset", "release", "-L", "course", "--output-junit", units},
+         Document::junit},
         {"check",
          "Every exercise: stub, solution with two seeds, known wrong answers",
-         {self, "check", "--mutants", "--seeds", "2"}},
+         {self, "check", "--mutants", "--seeds", "2", "--json"},
+         Document::check},
         {"sanitizers",
          "Every solution under the address and undefined-behaviour sanitizers",
-         {self, "--preset", "debug", "check"}},
+         {self, "--preset", "debug", "check", "--json"},
+         Document::check},
         {"documents",
          "Outputs shown in README and lessons",
          {"bash", "tests/course/lessons_test.sh"}},
@@ -48,26 +62,27 @@ std::vector<Part> parts(const Context& context) {
     };
 }
 
-int number(const std::ssub_match& text) {
-    return text.matched ? std::atoi(text.str().c_str()) : 0;
+/// A number of the first <testsuite> in ctest's document: NAME="12".
+int attribute(const std::string& xml, const std::string& name) {
+    const std::string suite = xml.substr(0, xml.find("<testcase"));
+    const std::size_t at = suite.find(name + "=\"");
+    return at == std::string::npos ? 0 : std::atoi(suite.c_str() + at + name.size() + 2);
 }
 
-// What a part counted, by its own last words: "N passed, N failed, N skipped", or ctest's. A part
-// that failed without saying so counts as one failure.
-Counts counts_of(const std::string& log, int status) {
+/// From the part's document; a part without one is one thing that holds or does not, and is no test.
+/// A part that failed without saying where counts as one failure.
+Counts counts_of(const Context& context, const Part& part, int status) {
     Counts counts;
-    std::smatch found;
-    const std::regex ours(R"((\d+) passed, (\d+) failed(?:, (\d+) skipped)?)");
-    const std::regex ctest(R"((\d+)% tests passed, (\d+) tests failed out of (\d+))");
-    if (std::regex_search(log, found, ctest)) {
-        const std::regex skip(R"(\*\*\*(Skipped|Not Run))");
-        counts.failed = number(found[2]);
-        counts.skipped =
-            static_cast<int>(std::distance(std::sregex_iterator(log.begin(), log.end(), skip), {}));
-        counts.passed = number(found[3]) - counts.failed - counts.skipped;
-    } else {
-        for (std::sregex_iterator at(log.begin(), log.end(), ours), end; at != end; ++at) {
-            counts = {number((*at)[1]), number((*at)[2]), number((*at)[3])};
+    if (part.document == Document::junit) {
+        const std::string xml = read_text(context.root / file_of(part.name, "xml"));
+        counts.failed = attribute(xml, "failures");
+        counts.skipped = attribute(xml, "skipped") + attribute(xml, "disabled");
+        counts.passed = attribute(xml, "tests") - counts.failed - counts.skipped;
+    } else if (part.document == Document::check) {
+        const std::string text = read_text(context.root / file_of(part.name, "json"));
+        const auto json = nlohmann::json::parse(text, nullptr, false);
+        if (json.is_object()) {
+            counts = {json.value("passed", 0), json.value("failed", 0), json.value("skipped", 0)};
         }
     }
     if (status != 0 && status != exit_status::kSkipped && counts.failed == 0) {
@@ -78,22 +93,52 @@ Counts counts_of(const std::string& log, int status) {
 
 // Errors  Interrupted
 Counts run_part(Context& context, const Part& part) {
-    const std::string log = fmt::format(".shardlings/test/{}.log", part.name);
     fmt::print("\n{}\n", paint(part.heading, Colour::bold, use_colours()));
-    // seen while it runs, and kept
+    std::fflush(stdout);
+    // what is said is seen while it runs, and kept; a document goes to its file
+    const bool document = part.document == Document::check;
     std::vector<std::string> command = {
-        "bash", "-c", R"(set -o pipefail; "$@" 2>&1 | tee "$0")", log};
+        "bash", "-c",
+        document ? R"(set -o pipefail; log=$0 file=$1; shift; { "$@" 2>&1 >"$file" | tee "$log"; })"
+                 : R"(set -o pipefail; log=$0; shift; "$@" 2>&1 | tee "$log")",
+        file_of(part.name, "log"), file_of(part.name, "json")};
     command.insert(command.end(), part.command.begin(), part.command.end());
     RunOptions options;
     options.attached = true;
     const Ended ended = run(context, command, options);
-    const Counts counts = counts_of(read_text(context.root / log), ended.status);
-    fmt::print(
-        "{}: {} passed, {} failed, {} skipped [{:.0f} s]\n", part.name, counts.passed,
-        counts.failed, counts.skipped, ended.seconds
-    );
+    const Counts counts = counts_of(context, part, ended.status);
+    if (part.document == Document::none) {
+        fmt::print(
+            "{}: {} [{:.0f} s]\n", part.name, counts.failed == 0 ? "holds" : "FAILED", ended.seconds
+        );
+    } else {
+        fmt::print(
+            "{}: {} passed, {} failed, {} skipped [{:.0f} s]\n", part.name, counts.passed,
+            counts.failed, counts.skipped, ended.seconds
+        );
+    }
     context.spend(part.name, ended.seconds);
     return counts;
+}
+
+/// Where the time of the longest part went.
+void print_slowest(const Context& context) {
+    const std::string text = read_text(context.root / file_of("check", "json"));
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) {
+        return;
+    }
+    fmt::print("check, by part, builds at the same time added up:\n");
+    for (const auto& [part, seconds] : json["seconds"].items()) {
+        fmt::print("  {:<22} {:>6.0f} s\n", part, seconds.get<double>());
+    }
+    fmt::print("the slowest of check, built and run:\n");
+    for (const auto& one : json["slowest"]) {
+        fmt::print(
+            "  {:<22} {:>6.1f} s {:>6.1f} s\n", one.value("name", ""), one.value("build_s", 0.0),
+            one.value("run_s", 0.0)
+        );
+    }
 }
 
 void test(Context& context) {
@@ -110,6 +155,7 @@ void test(Context& context) {
         sum.skipped += counts.skipped;
     }
     fmt::print("\n");
+    print_slowest(context);
     for (const auto& [part, seconds] : context.spent_s) {
         fmt::print("{} {:.0f} s\n", part, seconds);
     }

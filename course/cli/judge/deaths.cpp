@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -30,7 +31,8 @@ constexpr const char* kMpirunKilled =
     "function "
     "leaves other processes alone";
 
-/// Ranks whose watching process ended without a word. mpirun asks the others to end, and they say so.
+/// Ranks whose watching process ended without a word. mpirun asks the others to end, and they say so,
+/// unless the machine gives them no time to; then it names the first.
 std::vector<int> unwatched(const Job& job) {
     std::vector<int> ranks;
     for (int r = 0; r < static_cast<int>(job.logs.size()); ++r) {
@@ -38,6 +40,12 @@ std::vector<int> unwatched(const Job& job) {
         if (slot.watcher != 0 && slot.end == End::none) {
             ranks.push_back(r);
         }
+    }
+    const std::string words = "process rank ";
+    const std::size_t at = job.output.find(words);
+    const int first = at == std::string::npos ? -1 : std::atoi(&job.output[at + words.size()]);
+    if (std::find(ranks.begin(), ranks.end(), first) != ranks.end()) {
+        return {first};
     }
     return ranks;
 }
@@ -152,7 +160,7 @@ RankResult rank_from_board(int rank, const Job& job) {
         result.phase = waiting ? Phase::waiting : Phase::stopped;
         result.state = waiting ? RankState::blocked : RankState::ok;
         result.call = waiting ? line.call : "";
-        result.kind = waiting ? line.kind.load() : harness::Call::none;
+        result.kind = waiting ? line.kind.load() : harness::CallKind::none;
         result.direction = waiting ? line.direction.load() : harness::Direction::none;
         result.collectives = harness::collective_calls(slot);
         result.peer = line.peer;

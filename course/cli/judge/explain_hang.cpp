@@ -7,7 +7,7 @@
 namespace dist::cli {
 namespace {
 
-using harness::Call;
+using harness::CallKind;
 using harness::Direction;
 using harness::Phase;
 
@@ -21,7 +21,7 @@ bool receives(const RankResult& rank) {
     return waits(rank) && rank.direction == Direction::receive;
 }
 bool in_collective(const RankResult& rank) {
-    return waits(rank) && rank.kind == Call::collective;
+    return waits(rank) && rank.kind == CallKind::collective;
 }
 
 const RankResult* find(const TestResult& test, int rank) {
@@ -154,7 +154,7 @@ std::string explain_circle(const TestResult& test) {
             return condition(*r);
         });
     };
-    if (all([](const RankResult& r) { return sends(r) && r.kind == Call::exchange; })) {
+    if (all([](const RankResult& r) { return sends(r) && r.kind == CallKind::exchange; })) {
         return text +
                ": every rank receives from another one than it is sent to by (a source of -1 is "
                "anyone, -2 nobody)";

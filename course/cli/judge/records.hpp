@@ -18,7 +18,7 @@ namespace dist::cli {
 struct Wait {
     harness::Phase phase = harness::Phase::absent;  // absent: it was not stopped
     std::string call;
-    harness::Call kind = harness::Call::none;
+    harness::CallKind kind = harness::CallKind::none;
     harness::Direction direction = harness::Direction::none;
     long collectives = 0;
     int peer = -1;

@@ -37,7 +37,7 @@ Wait wait_of(const json& in) {
     Wait wait;
     wait.phase = word<harness::Phase>(in, "phase");
     wait.call = in.value("call", "");
-    wait.kind = word<harness::Call>(in, "kind");
+    wait.kind = word<harness::CallKind>(in, "kind");
     wait.direction = word<harness::Direction>(in, "direction");
     wait.collectives = in.value("collectives", 0L);
     wait.peer = in.value("peer", -1);

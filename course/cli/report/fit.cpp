@@ -8,7 +8,7 @@
 namespace dist::cli {
 namespace {
 
-constexpr std::size_t kEnd = 6;  // the counts, and what to type next
+constexpr std::size_t kEnd = 5;  // the counts, and what to type next
 
 using Lines = std::vector<std::string>;
 

@@ -58,7 +58,7 @@ struct RankResult {
     int tag = -1;
     double blocked_s = 0;
     harness::Phase phase = harness::Phase::absent;  // where it stood when the test was stopped
-    harness::Call kind = harness::Call::none;       // of `call`
+    harness::CallKind kind = harness::CallKind::none;       // of `call`
     harness::Direction direction = harness::Direction::none;
     long collectives = 0;               // that it had called
     std::string where;                  // "ring_shift.cpp:14"

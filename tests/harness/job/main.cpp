@@ -15,6 +15,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -79,12 +81,27 @@ std::string without_hexadecimals(const std::string& text) {
 }
 
 // Tests write "n floats", and one of the n is 1.
-std::string with_singulars(const std::string& text) {
-    static const std::regex one(
-        R"((^|[^\w.,-])1 (float|byte|message|rank|element|value|round|step|segment|chunk|repetition|)"
-        R"(contribution|collective|partner|block|line|tensor|parameter|bucket)s\b)"
-    );
-    return std::regex_replace(text, one, "$011 $2");
+std::string with_singulars(std::string text) {
+    constexpr std::array<std::string_view, 19> kWords = {
+        "floats", "bytes",    "messages",   "ranks",         "elements",    "values",   "rounds",
+        "steps",  "segments", "chunks",     "contributions", "collectives", "partners", "blocks",
+        "lines",  "tensors",  "parameters", "buckets",       "repetitions"};
+    const auto in_word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
+    for (std::size_t at = text.find("1 "); at != std::string::npos; at = text.find("1 ", at + 1)) {
+        if (at > 0 && (in_word(text[at - 1]) || std::strchr(".,-", text[at - 1]) != nullptr)) {
+            continue;  // the end of another number
+        }
+        for (const std::string_view word : kWords) {
+            const std::size_t end = at + 2 + word.size();
+            if (text.compare(at + 2, word.size(), word) == 0 &&
+                (end == text.size() || !in_word(text[end]))) {
+                text.erase(end - 1, 1);
+            }
+        }
+    }
+    return text;
 }
 
 struct Listener : ListenerBase {

@@ -128,7 +128,8 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         const std::string leaked = never_freed();
         left = left.empty() ? leaked : left;
         if (!left.empty() && test.outcome == Outcome::pass) {
-            worsen(Outcome::fail, left);
+            const std::string overrun = my_slot().overrun;  // which likely is why
+            worsen(Outcome::fail, overrun.empty() ? left : overrun + "; " + left);
         }
         explain("", left);
         explain("", my_slot().overrun);

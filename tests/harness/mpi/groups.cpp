@@ -128,7 +128,7 @@ std::uint64_t arrive(MPI_Comm comm, const std::string& signature, bool wait) {
 void await_arrivals(MPI_Comm comm, std::uint64_t count, const std::string& signature) {
     const Group group = group_of(comm);
     const long number = static_cast<long>(count);
-    Wait gate({.call = signature, .kind = Call::collective});
+    Wait gate({.call = signature, .kind = CallKind::collective});
     for (const int other : group.members) {
         const Arrivals* theirs = nullptr;
         while ((theirs = find_arrivals(slot_of(other), group.id)) == nullptr ||

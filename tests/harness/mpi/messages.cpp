@@ -109,7 +109,7 @@ RequestText request_text(
     RequestText text;
     text.peer = from_anyone ? -1 : group.world_rank(rank);
     text.tag = tag;
-    text.kind = is_exchange ? Call::exchange : bytes < 0 ? Call::probe : Call::message;
+    text.kind = is_exchange ? CallKind::exchange : bytes < 0 ? CallKind::probe : CallKind::message;
     text.direction = is_send ? Direction::send : Direction::receive;
     const bool has_tag = std::string_view(name).starts_with("MPI_");
     const std::string tag_text = tag == MPI_ANY_TAG ? "any tag" : "tag " + std::to_string(tag);

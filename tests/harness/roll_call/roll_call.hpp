@@ -68,7 +68,7 @@ struct RequestText {
     std::string call;  // as the student wrote it: "MPI_Irecv(from rank 2, tag 0, 4 bytes)"
     int peer = -1;     // rank in the world of the job
     int tag = -1;
-    Call kind = Call::request;
+    CallKind kind = CallKind::request;
     Direction direction = Direction::none;
 };
 
