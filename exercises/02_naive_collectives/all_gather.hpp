@@ -16,8 +16,9 @@ namespace dist {
 ///
 /// Cost    2(p-1) messages, all of them from or to rank 0: p-1 of a chunk (about n/p floats) to it,
 ///         p-1 of n floats back. 2(p-1) rounds: gather, then broadcast.
-/// Errors  those of gather and broadcast: std::invalid_argument or dist::Error if a chunk is not as
-///         long as chunk_bounds says; dist::Error if a message fails.
+/// Errors  those of gather and broadcast: std::invalid_argument on rank 0, before it receives, if in is
+///         not as long as its own chunk; dist::Error if a message fails, or is longer or shorter than
+///         it must be.
 /// Source  MPI 3.1 standard, section 5.7, "Gather-to-all".
 void all_gather(std::span<const float> in, std::span<float> out, const Communicator& comm);
 

@@ -2,11 +2,10 @@
 // messages.
 #include "exercises/02_naive_collectives/barrier.hpp"
 
-#include <string>
 #include <unistd.h>
 
 #include "tests/02_naive_collectives/shared_flags.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -17,9 +16,13 @@ const Forbid kForbid({"collectives"}, "barrier is to be built from messages");
 
 using Barrier = void (*)(const Communicator&);
 
+std::string ranks_text(const std::set<int>& ranks) {
+    return (ranks.size() == 1 ? "rank " : "ranks ") + list(ranks);
+}
+
 /// Each rank raises its flag and enters, `late` some milliseconds after the others; who leaves
 /// looks at all flags. `use` numbers the calls of this test.
-Comparison all_had_come(Barrier enter, int late, const Communicator& comm, int use) {
+void check_all_had_come(Barrier enter, int late, const Communicator& comm, int use) {
     static SharedFlags flags;
     flags.begin(comm, static_cast<std::size_t>(use));
     if (comm.rank() == late) {
@@ -27,134 +30,141 @@ Comparison all_had_come(Barrier enter, int late, const Communicator& comm, int u
     }
     flags.raise(comm.rank());
     enter(comm);
-    std::string missing;
+    std::set<int> missing;
     for (int r = 0; r < comm.size(); ++r) {
         if (!flags.is_up(r)) {
-            missing += (missing.empty() ? "rank " : " and rank ") + std::to_string(r);
+            missing.insert(r);
         }
     }
-    return {missing.empty(), "it left, and " + missing + " had not come yet"};
+    const Comparison all_in_time{
+        missing.empty(), "it left, and " + ranks_text(missing) + " had not come yet"};
+    INFO(comm.size() << " ranks; rank " << late << " came late, and all others had to wait");
+    CHECK(all_in_time);
 }
 
-void nobody_leaves_early(Barrier enter, int first_use) {
-    on_ranks({3, 1, 2, 4, 5, 8}, [&](const Communicator& comm) {
+void nobody_leaves_early(Barrier enter, int first_use, const std::vector<int>& worlds) {
+    on_ranks(worlds, [&](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
-            INFO(
-                comm.size() << " ranks; rank " << late << " came late, and all others had to wait"
-            );
-            const Comparison all_in_time = all_had_come(enter, late, comm, first_use + late);
-            CHECK(all_in_time);
+            check_all_had_come(enter, late, comm, first_use + late);
         }
     });
 }
 
-void two_in_a_row(Barrier enter, int first_use) {
+void late_to_the_second(Barrier enter, int first_use) {
     on_ranks({3, 2, 4, 5, 8}, [&](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
-            INFO(
-                comm.size() << " ranks; two calls, and rank " << late << " came late to the second"
-            );
             enter(comm);
-            const Comparison all_in_time = all_had_come(enter, late, comm, first_use + late);
-            CHECK(all_in_time);
+            INFO("the second of two calls");
+            check_all_had_come(enter, late, comm, first_use + late);
         }
     });
 }
 
-void on_groups(Barrier enter, int first_use) {
+void in_groups(Barrier enter, int first_use) {
     on_ranks({3, 4, 5}, [&](const Communicator& comm) {
         const Communicator reversed = comm.split(0, -comm.rank());
         const Communicator half = comm.split(comm.rank() % 2);
         for (int late = 0; late < comm.size(); ++late) {
-            INFO("all ranks, numbered from the other end; rank " << late << " came late");
-            const Comparison all_in_time = all_had_come(enter, late, reversed, first_use + late);
-            CHECK(all_in_time);
+            INFO("all ranks, numbered from the other end");
+            check_all_had_come(enter, late, reversed, first_use + late);
         }
         enter(half);  // the other half has a barrier of its own
     });
 }
 
-/// ceil(log2 p)
-int steps_of(int p) {
-    int steps = 0;
-    for (int distance = 1; distance < p; distance *= 2) {
-        ++steps;
+/// The ranks 1, 2, 4, ... to the right of this one, or to the left.
+std::set<int> at_powers_of_two(const Communicator& comm, int sign) {
+    std::set<int> ranks;
+    for (int distance = 1; distance < comm.size(); distance *= 2) {
+        ranks.insert((comm.rank() + sign * distance + comm.size()) % comm.size());
     }
-    return steps;
+    return ranks;
+}
+
+/// Holds the messages of one call against `cost`; `why` is told with a failure.
+void spends(
+    Barrier enter,
+    const std::function<Cost(const Communicator&)>& cost,
+    const std::string& why,
+    const std::vector<int>& worlds = {3, 1, 2, 4, 5, 8, 7, 6}
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        const Traffic traffic = record(comm, [&] { enter(comm); });
+        const Comparison spent = within(traffic, cost(comm));
+        INFO(comm.size() << " ranks, a message without content does");
+        INFO(why);
+        CHECK(spent);
+    });
+}
+
+Cost through_rank_0(const Communicator& comm) {
+    const long count = comm.rank() == 0 ? comm.size() - 1 : 1;
+    return {
+        .messages_sent = exactly(count),
+        .bytes_sent = at_most(8 * count),
+        .messages_received = exactly(count),
+        .rounds = at_most(2L * (comm.size() - 1)),
+        .partners = comm.rank() == 0 ? std::nullopt : std::optional(std::set{0})};
+}
+
+Cost by_dissemination(const Communicator& comm) {
+    const auto to = at_powers_of_two(comm, 1);
+    const auto steps = static_cast<long>(to.size());
+    return {
+        .messages_sent = exactly(steps),
+        .bytes_sent = at_most(8 * steps),
+        .messages_received = exactly(steps),
+        .sent_to = to,
+        .received_from = at_powers_of_two(comm, -1)};
+}
+
+Cost in_few_rounds(const Communicator& comm) {
+    // Full-duplex a step is 1 round. A rank that sends, then receives, or the other way around, is
+    // right too: 2, and 3 on an odd circle, where two senders meet.
+    const auto steps = static_cast<long>(at_powers_of_two(comm, 1).size());
+    return {.rounds = at_most((2 + comm.size() % 2) * steps)};
 }
 
 }  // namespace
 
 TEST_CASE("barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(barrier, 0);
+    nobody_leaves_early(barrier, 0, {3, 1, 2, 4, 5, 8});
 }
 
 TEST_CASE("barrier is one message from each rank to rank 0, and one back") {
-    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
-        const long others = comm.size() - 1;
-        const Traffic traffic = record(comm, [&] { barrier(comm); });
-        INFO(comm.size() << " ranks: all report to rank 0, then rank 0 lets all go");
-        const long expected = comm.rank() == 0 ? others : 1;
-        CHECK(traffic.messages_received == expected);
-        CHECK(traffic.messages_sent == expected);
-        if (comm.rank() != 0) {
-            CHECK(traffic.partners() == std::set{0});
-        }
-        CHECK(traffic.rounds <= 2 * others);
-        INFO("a message without content does");
-        CHECK(traffic.bytes_sent <= 8 * traffic.messages_sent);
-    });
+    spends(barrier, through_rank_0, "All report to rank 0, then rank 0 lets all go.");
 }
 
 TEST_CASE("dissemination_barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(dissemination_barrier, 10);
+    nobody_leaves_early(dissemination_barrier, 20, {3, 1, 2, 4, 5, 8});
 }
 
 TEST_CASE("dissemination_barrier sends to r + 1, r + 2, r + 4, ... and to no others") {
-    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
-        const int p = comm.size();
-        const int r = comm.rank();
-        std::set<int> to;
-        std::set<int> from;
-        for (int distance = 1; distance < p; distance *= 2) {
-            to.insert((r + distance) % p);
-            from.insert((r - distance + p) % p);
-        }
-        const Traffic traffic = record(comm, [&] { dissemination_barrier(comm); });
-        INFO(
-            "rank " << r << " of " << p << ": " << steps_of(p) << " steps, in step k a message to "
-                    << "r + 2^k and one from r - 2^k, mod p"
-        );
-        CHECK(traffic.sent_to == to);
-        CHECK(traffic.received_from == from);
-        CHECK(traffic.messages_sent == steps_of(p));
-        CHECK(traffic.messages_received == steps_of(p));
-        INFO("a message without content does");
-        CHECK(traffic.bytes_sent <= 8 * traffic.messages_sent);
-    });
+    spends(
+        dissemination_barrier, by_dissemination,
+        "ceil(log2 p) steps, in step k a message to r + 2^k and one from r - 2^k, mod p"
+    );
 }
 
 TEST_CASE("dissemination_barrier is over after ceil(log2 p) rounds") {
-    on_ranks({3, 2, 4, 5, 8}, [](const Communicator& comm) {
-        const int steps = steps_of(comm.size());
-        const Traffic traffic = record(comm, [&] { dissemination_barrier(comm); });
-        // Full-duplex a step is 1 round. A rank that sends, then receives, or the other way around,
-        // is right too: 2, and 3 on an odd circle, where two senders meet.
-        const int allowed_rounds = (2 + comm.size() % 2) * steps;
-        INFO(
-            traffic.rounds << " messages had to wait for each other; " << steps << " steps do for "
-                           << comm.size() << " ranks, all at the same time"
-        );
-        CHECK(traffic.rounds <= allowed_rounds);
-    });
+    spends(
+        dissemination_barrier, in_few_rounds,
+        "ceil(log2 p) steps do, in each of which all ranks send and receive at the same time.",
+        {3, 2, 4, 5, 8}
+    );
 }
 
-TEST_CASE("two barriers in a row do not mix") {
-    two_in_a_row(barrier, 20);
-    two_in_a_row(dissemination_barrier, 30);
+TEST_CASE("both barriers can be called twice in a row") {
+    late_to_the_second(barrier, 40);
+    late_to_the_second(dissemination_barrier, 60);
 }
 
-TEST_CASE("both barriers hold the ranks of the communicator that was given, and no others") {
-    on_groups(barrier, 40);
-    on_groups(dissemination_barrier, 50);
+TEST_CASE("both barriers stay inside the communicator they are given") {
+    in_groups(barrier, 80);
+    in_groups(dissemination_barrier, 90);
+}
+
+TEST_CASE("both barriers are right on 11 ranks", "[many]") {
+    nobody_leaves_early(barrier, 0, {11});
+    nobody_leaves_early(dissemination_barrier, 20, {11});
 }

@@ -1,10 +1,9 @@
 // reduce_scatter: chunk r of the reduction on rank r, through rank 0.
 #include "exercises/02_naive_collectives/reduce_scatter.hpp"
 
-#include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/02_naive_collectives/collective_support.hpp"
-#include "tests/02_naive_collectives/reduction_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/chunks.hpp"
+#include "tests/harness/words/reductions.hpp"
+#include "tests/harness/words/refusals.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -13,139 +12,112 @@ namespace {
 
 const Forbid kForbid({"collectives"}, "reduce_scatter is to be built from reduce and scatter");
 
-Chunk chunk_of(std::size_t n, const Communicator& comm) {
-    return chunk_bounds(n, comm.size(), comm.rank());
+Buffers before(const Call& call, const Communicator& comm) {
+    return {contribution(call, comm).data, poison(chunk_of(call.n, comm).size())};
 }
 
-std::vector<float> part(const std::vector<float>& whole, const Chunk& chunk) {
-    const auto begin = whole.begin();
+/// What the likely mistakes leave of this rank's chunk.
+std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
+    const Chunk chunk = chunk_of(call.n, comm);
+    std::vector<Suspicion> known = reduction_mistakes(call, comm.size());
+    known.push_back({contribution(call, comm).data, "that is this rank's own contribution"});
+    known.push_back(
+        {input(call.n, 0, call.salt, call.values),
+         "that is rank 0's contribution: scatter the result"}
+    );
+    for (Suspicion& suspicion : known) {
+        suspicion.values = part(suspicion.values, chunk);
+    }
+    known.push_back(
+        {reduction(call, comm.size()),
+         "that is the beginning of the result: this rank gets its chunk"}
+    );
+    return known;
+}
+
+Comparison outcome(const Buffers& b, const Call& call, const Communicator& comm) {
+    if (b.data != contribution(call, comm).data) {
+        return {false, "in has changed: reduce writes into its data on the root, give it a copy"};
+    }
+    return same(
+        b.out, part(reduction(call, comm.size()), chunk_of(call.n, comm)),
+        tolerance(call.op, comm.size()), mistakes(call, comm)
+    );
+}
+
+const Attempt kAttempt{
+    .name = "reduce_scatter",
+    .takes = {.op = true},
+    .before = before,
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { reduce_scatter(b.data, b.out, call.op, comm); },
+    .outcome = outcome,
+    .note =
+        [](const Call& call, const Communicator& comm) {
+            const Chunk chunk = chunk_of(call.n, comm);
+            return "this rank gets elements " + std::to_string(chunk.begin) + " up to, but not " +
+                   std::to_string(chunk.end);
+        }};
+
+Cost through_rank_0(const Call& call, const Communicator& comm) {
+    const long others = comm.size() - 1;
+    const long n_bytes = float_bytes(call.n);
+    const long own_bytes = float_bytes(chunk_of(call.n, comm).size());
+    // an empty message from reduce need not be sent
+    const auto to_rank_0 = [&](long messages) {
+        return call.n == 0 ? at_most(messages) : exactly(messages);
+    };
+    if (comm.rank() == 0) {
+        return {
+            .messages_sent = exactly(others),
+            .bytes_sent = exactly(n_bytes - own_bytes),
+            .messages_received = to_rank_0(others),
+            .bytes_received = exactly(others * n_bytes),
+            .rounds = at_most(2 * others)};
+    }
     return {
-        begin + static_cast<std::ptrdiff_t>(chunk.begin),
-        begin + static_cast<std::ptrdiff_t>(chunk.end)};
-}
-
-/// Whether `out` is this rank's chunk of the reduction of n elements.
-Comparison is_own_chunk(
-    const std::vector<float>& out,
-    std::size_t n,
-    ReduceOp op,
-    const Communicator& comm,
-    std::uint64_t salt = 0
-) {
-    const int p = comm.size();
-    const Chunk chunk = chunk_of(n, comm);
-    const auto whole = reduced_input(n, p, op, salt);
-    const auto expected = part(whole, chunk);
-    if (same(out, expected, tolerance(op))) {
-        return {};
-    }
-    std::vector<Suspicion> suspicions;
-    for (const Suspicion& suspicion : reduction_mistakes(n, op, p, salt)) {
-        suspicions.push_back({part(suspicion.values, chunk), suspicion.sentence});
-    }
-    suspicions.push_back(
-        {part(input(n, comm.rank(), salt), chunk), "that is this rank's own contribution"}
-    );
-    suspicions.push_back(
-        {part(input(n, 0, salt), chunk), "that is rank 0's contribution: scatter the result"}
-    );
-    suspicions.push_back({whole, "that is the beginning of the result: this rank gets its chunk"});
-    return same(out, expected, tolerance(op), suspicions);
+        .messages_sent = to_rank_0(1),
+        .bytes_sent = exactly(n_bytes),
+        .messages_received = exactly(1),
+        .bytes_received = exactly(own_bytes),
+        .rounds = at_most(2 * others),
+        .partners = std::set{0}};
 }
 
 }  // namespace
 
-TEST_CASE("reduce_scatter gives rank r chunk r of the reduction, for every operation") {
-    const auto op =
-        GENERATE(ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max);
-    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
-        for (const std::size_t n : lengths(comm)) {
-            INFO(
-                name(op) << " of " << n << " floats over " << comm.size()
-                         << " ranks; this rank gets elements " << chunk_of(n, comm).begin
-                         << " up to, but not " << chunk_of(n, comm).end
-            );
-            const auto in = input(n, comm.rank());
-            auto out = poison(chunk_of(n, comm).size());
-            record(comm, [&] { reduce_scatter(in, out, op, comm); });
-            CHECK(is_own_chunk(out, n, op, comm));
-            const bool in_was_left_alone = in == input(n, comm.rank());
-            INFO("reduce writes into its data on the root: give it a copy");
-            CHECK(in_was_left_alone);
-        }
-    });
+TEST_CASE("reduce_scatter gives rank r chunk r of the sum, and leaves in as it was") {
+    every_length(kAttempt);
+}
+
+TEST_CASE("reduce_scatter combines by mean, product, min and max as well") {
+    every_operation(kAttempt);
 }
 
 TEST_CASE("reduce_scatter sends every message from or to rank 0: n floats to it, a chunk back") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 1000;
-        const long others = comm.size() - 1;
-        const long n_bytes = 4 * static_cast<long>(n);
-        const auto in = input(n, comm.rank());
-        auto out = poison(chunk_of(n, comm).size());
-        const Traffic traffic =
-            record(comm, [&] { reduce_scatter(in, out, ReduceOp::mean, comm); });
-        const long out_bytes = 4 * static_cast<long>(out.size());
-        INFO(
-            comm.size()
-            << " ranks: reduce to rank 0, n floats from each, then scatter from rank 0, "
-            << "a chunk to each. Anything else is another algorithm"
-        );
-        if (comm.rank() == 0) {
-            CHECK(traffic.messages_received == others);
-            CHECK(traffic.bytes_received == others * n_bytes);
-            CHECK(traffic.messages_sent == others);
-            CHECK(traffic.bytes_sent == n_bytes - out_bytes);
-        } else {
-            CHECK(traffic.messages_sent == 1);
-            CHECK(traffic.bytes_sent == n_bytes);
-            CHECK(traffic.messages_received == 1);
-            CHECK(traffic.bytes_received == out_bytes);
-            CHECK(traffic.partners() == std::set{0});
-        }
-        CHECK(traffic.rounds <= 2 * others);
-    });
+    costs(
+        kAttempt, through_rank_0,
+        "Reduce to rank 0, n floats from each, then scatter from rank 0, a chunk to each. Anything "
+        "else is another algorithm."
+    );
 }
 
-TEST_CASE("reduce_scatter refuses an out that is not as long as this rank's chunk") {
-    on_ranks({1}, [](const Communicator& comm) {
-        for (const std::size_t wrong : {6U, 8U}) {
-            INFO("the only chunk has 7 floats, out has " << wrong);
-            auto out = poison(wrong);
-            const std::string what_it_did =
-                answer([&] { reduce_scatter(input(7, 0), out, ReduceOp::sum, comm); });
-            CHECK(what_it_did == "std::invalid_argument");
-        }
-    });
+TEST_CASE("reduce_scatter refuses an out that is not as long as the only chunk") {
+    refuses_lengths(kAttempt, &Buffers::out, {0}, {1});
 }
 
-TEST_CASE("two reduce_scatters in a row do not mix") {
-    on_ranks({3, 2, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 1000;
-        auto first = poison(chunk_of(n, comm).size());
-        auto second = first;
-        reduce_scatter(input(n, comm.rank(), 0), first, ReduceOp::sum, comm);
-        reduce_scatter(input(n, comm.rank(), 1), second, ReduceOp::max, comm);
-        CHECK(is_own_chunk(first, n, ReduceOp::sum, comm, 0));
-        CHECK(is_own_chunk(second, n, ReduceOp::max, comm, 1));
-    });
+TEST_CASE("reduce_scatter notices on every other rank that out is not as long as its chunk") {
+    notices_lengths(kAttempt, &Buffers::out, Meets::at_that_rank, {2, 3});
 }
 
-TEST_CASE("reduce_scatter reduces over the ranks of the communicator that was given") {
-    on_ranks({3, 2, 4, 5}, [](const Communicator& comm) {
-        on_groups(comm, [](const Communicator& group) {
-            auto out = poison(chunk_of(7, group).size());
-            reduce_scatter(input(7, group.rank()), out, ReduceOp::mean, group);
-            CHECK(is_own_chunk(out, 7, ReduceOp::mean, group));
-        });
-    });
+TEST_CASE("reduce_scatter can be called twice in a row") {
+    two_in_a_row(kAttempt);
 }
 
-TEST_CASE("reduce_scatter is right for a large message") {
-    on_ranks({3, 5}, [](const Communicator& comm) {
-        const std::size_t n = 300'001;
-        auto out = poison(chunk_of(n, comm).size());
-        reduce_scatter(input(n, comm.rank()), out, ReduceOp::sum, comm);
-        CHECK(is_own_chunk(out, n, ReduceOp::sum, comm));
-    });
+TEST_CASE("reduce_scatter stays inside the communicator it is given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("reduce_scatter is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

@@ -1,12 +1,8 @@
 // reduce: everyone's data combined on the root, one message from each of the others to it.
 #include "exercises/02_naive_collectives/reduce.hpp"
 
-#include <string>
-#include <unistd.h>
-
-#include "tests/02_naive_collectives/collective_support.hpp"
-#include "tests/02_naive_collectives/reduction_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -15,174 +11,123 @@ namespace {
 
 const Forbid kForbid({"collectives"}, "reduce is to be built from send and recv");
 
-/// What the ranks but `left_out` give together.
-std::vector<float> reduced_without(
-    int left_out, std::size_t n, ReduceOp op, int p, std::uint64_t salt
-) {
-    std::vector<float> result;
-    for (int r = 0; r < p; ++r) {
-        if (r == left_out) {
-            continue;
-        }
-        if (result.empty()) {
-            result = input(n, r, salt);
-        } else {
-            accumulate(input(n, r, salt), result, op);
-        }
-    }
-    return op == ReduceOp::mean ? scaled(result, 1.0F / static_cast<float>(p)) : result;
+std::vector<float> input_of(int rank, const Call& call) {
+    return input(call.n, rank, call.salt, call.values);
 }
 
-/// The mean, divided by p after each contribution.
-std::vector<float> divided_each_time(int root, std::size_t n, int p, std::uint64_t salt) {
-    std::vector<float> result = input(n, root, salt);
+/// The mean, divided by p after each contribution, the root's first.
+std::vector<float> divided_each_time(const Call& call, int p) {
+    std::vector<float> result = input_of(call.root, call);
     for (int r = 0; r < p; ++r) {
-        if (r != root) {
-            accumulate(input(n, r, salt), result, ReduceOp::sum);
+        if (r != call.root) {
+            accumulate(input_of(r, call), result, ReduceOp::sum);
             scale(result, 1.0F / static_cast<float>(p));
         }
     }
     return result;
 }
 
-/// Whether the root holds the reduction, and every other rank what it came with.
-Comparison is_reduced(
-    const std::vector<float>& data,
-    ReduceOp op,
-    int root,
-    const Communicator& comm,
-    std::uint64_t salt = 0
-) {
-    const std::size_t n = data.size();
+/// What the likely mistakes leave on the root.
+std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     const int p = comm.size();
-    const auto own = input(n, comm.rank(), salt);
-    const auto reduction = reduced_input(n, p, op, salt);
-    if (comm.rank() != root) {
-        return same(
-            data, own, 0,
-            {{reduction, "that is the result, and only the root gets it"},
-             {input(n, root, salt), "that is the root's contribution: data goes to the root"},
-             {scaled(own, 1.0F / static_cast<float>(p)), "that is data divided by p"}}
+    const float share = call.op == ReduceOp::mean ? 1.0F / static_cast<float>(p) : 1.0F;
+    std::vector<Suspicion> known = reduction_mistakes(call, p);
+    if (call.op == ReduceOp::mean) {
+        known.push_back(
+            {divided_each_time(call, p),
+             "that was divided in every step: the mean divides once, when all of the sum is there"}
         );
     }
-    if (same(data, reduction, tolerance(op))) {
-        return {};
-    }
-    std::vector<Suspicion> suspicions = reduction_mistakes(n, op, p, salt);
-    const auto last = input(n, root == p - 1 ? p - 2 : p - 1, salt);
-    auto doubled = last;
-    const char* overwritten = "the root received over its own data, which is lost: use a buffer";
-    suspicions.push_back({last, overwritten});
-    accumulate(last, doubled, op);
-    suspicions.push_back({doubled, overwritten});
-    if (op == ReduceOp::mean) {
-        suspicions.push_back(
-            {divided_each_time(root, n, p, salt), "that was divided by p after each contribution"}
-        );
-    }
-    suspicions.push_back({own, "that is the root's own contribution: nothing was added to it"});
-    suspicions.push_back(
-        {reduced_without(root, n, op, p, salt), "the root's own contribution is missing"}
+    known.push_back(
+        {input_of(call.root, call), "that is the root's own contribution: nothing was added to it"}
     );
-    return same(data, reduction, tolerance(op), suspicions);
+    if (p > 1) {
+        const auto last = input_of(call.root == p - 1 ? p - 2 : p - 1, call);
+        auto doubled = last;
+        accumulate(last, doubled, call.op);
+        const char* overwritten =
+            "the root received over its own data, which is lost: use a buffer";
+        known.push_back({scaled(last, share), overwritten});
+        known.push_back({scaled(doubled, share), overwritten});
+        known.push_back(
+            {scaled(partial(call, arc(p, call.root + 1, p - 1)), share),
+             "the root's own contribution is missing"}
+        );
+    }
+    return known;
+}
+
+/// Whether the root holds the reduction, and every other rank what it came with.
+Comparison outcome(const Buffers& b, const Call& call, const Communicator& comm) {
+    if (comm.rank() == call.root) {
+        return reduced(b.data, call, comm, mistakes);
+    }
+    const auto own = contribution(call, comm).data;
+    return same(
+        b.data, own, 0,
+        {{reduction(call, comm.size()), "that is the result, and only the root gets it"},
+         {input_of(call.root, call), "that is the root's contribution: data goes to the root"},
+         {scaled(own, 1.0F / static_cast<float>(comm.size())), "that is data divided by p"}}
+    );
+}
+
+const Attempt kAttempt{
+    .name = "reduce",
+    .takes = {.op = true, .root = true},
+    .before = contribution,
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { reduce(b.data, call.op, call.root, comm); },
+    .outcome = outcome};
+
+Cost one_message_each(const Call& call, const Communicator& comm) {
+    const long others = comm.size() - 1;
+    // nothing need not be sent
+    const auto count = [&](long messages) {
+        return call.n == 0 ? at_most(messages) : exactly(messages);
+    };
+    if (comm.rank() == call.root) {
+        return {
+            .messages_sent = exactly(0),
+            .messages_received = count(others),
+            .bytes_received = exactly(others * float_bytes(call.n)),
+            .rounds = at_most(others)};
+    }
+    return {
+        .messages_sent = count(1),
+        .bytes_sent = exactly(float_bytes(call.n)),
+        .messages_received = exactly(0)};
 }
 
 }  // namespace
 
-TEST_CASE("reduce gives the root the reduction over all ranks, and leaves the others' data alone") {
-    const auto op =
-        GENERATE(ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max);
-    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
-        for (int root = 0; root < comm.size(); ++root) {
-            for (const std::size_t n : op == ReduceOp::sum ? lengths(comm) : std::vector{7UL}) {
-                INFO(
-                    name(op) << " of " << n << " floats over " << comm.size() << " ranks, to root "
-                             << root
-                );
-                auto data = input(n, comm.rank());
-                // record, for its end: nobody goes on to the next before all have returned
-                record(comm, [&] { reduce(data, op, root, comm); });
-                CHECK(is_reduced(data, op, root, comm));
-            }
-        }
-    });
+TEST_CASE("reduce leaves the sum on the root, and the data of all others as it was") {
+    every_length(kAttempt);
 }
 
-TEST_CASE("two reduces in a row do not mix, when one rank is late") {
-    on_ranks({3, 4, 5}, [](const Communicator& comm) {
-        const int late = comm.size() - 1;
-        for (int repetition = 0; repetition < 4; ++repetition) {
-            auto first = input(100, comm.rank(), 1);
-            auto second = input(100, comm.rank(), 2);
-            record(comm, [&] {
-                if (comm.rank() == late) {
-                    usleep(3000);
-                }
-                reduce(first, ReduceOp::sum, 0, comm);
-                reduce(second, ReduceOp::sum, 0, comm);
-            });
-            INFO(
-                "rank " << late << " came late; the others had entered the second reduce, whose "
-                        << "messages are not for the first: which rank's message is received?"
-            );
-            CHECK(is_reduced(first, ReduceOp::sum, 0, comm, 1));
-            CHECK(is_reduced(second, ReduceOp::sum, 0, comm, 2));
-        }
-    });
+TEST_CASE("reduce combines by mean, product, min and max as well") {
+    every_operation(kAttempt);
 }
 
-TEST_CASE("reduce costs one message from each rank, all of them to the root") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        const std::size_t n = 1000;
-        const long others = comm.size() - 1;
-        for (int root = 0; root < comm.size(); ++root) {
-            auto data = input(n, comm.rank());
-            const Traffic traffic = record(comm, [&] { reduce(data, ReduceOp::sum, root, comm); });
-            INFO(
-                "root " << root << " of " << comm.size() << " ranks: each sends once, to the root"
-            );
-            INFO("only the root receives; a rank that adds on the way is another algorithm");
-            if (comm.rank() == root) {
-                CHECK(traffic.messages_received == others);
-                CHECK(traffic.messages_sent == 0);
-                CHECK(traffic.rounds == others);
-            } else {
-                CHECK(traffic.messages_received == 0);
-                CHECK(traffic.messages_sent == 1);
-                CHECK(traffic.bytes_sent == 4 * static_cast<long>(n));
-                CHECK(traffic.sent_to == std::set{root});
-            }
-        }
-    });
+TEST_CASE("reduce can be called twice in a row, also when one rank is late") {
+    two_in_a_row(kAttempt);
+}
+
+TEST_CASE("reduce sends one message from each rank, all of them to the root") {
+    costs(
+        kAttempt, one_message_each,
+        "Each rank sends once, to the root, which alone receives; a rank that adds on the way is "
+        "another algorithm."
+    );
 }
 
 TEST_CASE("reduce refuses a root that is not a rank") {
-    on_ranks({3, 1, 2}, [](const Communicator& comm) {
-        for (const int root : {comm.size(), comm.size() + 3, -1}) {
-            INFO("root " << root << " of " << comm.size() << " ranks: every rank must refuse it");
-            auto data = input(7, comm.rank());
-            const std::string what_it_did =
-                answer([&] { reduce(data, ReduceOp::sum, root, comm); });
-            CHECK(what_it_did == "std::invalid_argument");
-        }
-    });
+    refuses_roots(kAttempt);
 }
 
-TEST_CASE("reduce reduces over the ranks of the communicator that was given, and no others") {
-    on_ranks({3, 2, 4, 5}, [](const Communicator& comm) {
-        on_groups(comm, [](const Communicator& group) {
-            const int root = group.size() - 1;
-            auto data = input(7, group.rank());
-            reduce(data, ReduceOp::mean, root, group);
-            CHECK(is_reduced(data, ReduceOp::mean, root, group));
-        });
-    });
+TEST_CASE("reduce stays inside the communicator it is given") {
+    on_other_communicators(kAttempt);
 }
 
-TEST_CASE("reduce is right for a large message") {
-    on_ranks({3, 5}, [](const Communicator& comm) {
-        auto data = input(300'000, comm.rank());
-        reduce(data, ReduceOp::sum, 1, comm);
-        CHECK(is_reduced(data, ReduceOp::sum, 1, comm));
-    });
+TEST_CASE("reduce is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

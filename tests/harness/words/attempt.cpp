@@ -1,10 +1,15 @@
 #include "tests/harness/words/attempt.hpp"
 
+#include "tests/harness/words/cost.hpp"
+
 namespace dist::harness {
 
 std::string text_of(const Attempt& attempt, const Call& call, const Communicator& comm) {
     std::string text = attempt.takes.op ? std::string(name(call.op)) + " of " : "";
-    text += std::to_string(call.n) + (call.n == 1 ? " float" : " floats");
+    const std::size_t n =
+        attempt.takes.blocks ? static_cast<std::size_t>(ceil_div(call.n, comm.size())) : call.n;
+    text += attempt.takes.blocks ? std::to_string(comm.size()) + " blocks of " : "";
+    text += std::to_string(n) + (n == 1 ? " float" : " floats");
     if (call.values == Values::negative || call.values == Values::positive) {
         text += call.values == Values::negative ? ", all negative" : ", all positive";
     }
@@ -15,7 +20,8 @@ std::string text_of(const Attempt& attempt, const Call& call, const Communicator
         text +=
             ", " + std::to_string(call.segments) + (call.segments == 1 ? " segment" : " segments");
     }
-    return text + ", p = " + std::to_string(comm.size());
+    text += ", p = " + std::to_string(comm.size());
+    return attempt.note ? text + "; " + attempt.note(call, comm) : text;
 }
 
 Buffers contribution(const Call& call, const Communicator& comm) {

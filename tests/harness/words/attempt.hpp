@@ -45,6 +45,7 @@ struct Takes {
     bool op = false;
     bool root = false;
     bool segments = false;
+    bool blocks = false;  // in is p blocks of ceil(n / p) elements
 };
 
 struct Attempt {
@@ -55,6 +56,8 @@ struct Attempt {
     std::function<void(Buffers&, const Call&, const Communicator&)> call;
     /// Compares with what has to be there after it. Called when all messages are through.
     std::function<Comparison(const Buffers&, const Call&, const Communicator&)> outcome;
+    /// What else to tell this rank with a failure: "elements 3 up to, but not 5 are this rank's".
+    std::function<std::string(const Call&, const Communicator&)> note = {};
 };
 
 /// "mean of 7 floats, root 2, 3 segments, p = 4": what the function takes, for INFO.

@@ -33,6 +33,41 @@ Traffic check_one(const Attempt& attempt, const Call& call, const Communicator& 
     return traffic;
 }
 
+/// Where the second call of two goes: to the same root as the first, or to another one.
+std::vector<int> next_roots(const Attempt& attempt, int first, int late) {
+    return attempt.takes.root ? std::vector{first, late == 0 ? 1 : 0} : std::vector{0};
+}
+
+void calls_in_a_row(
+    const Attempt& attempt,
+    int late,
+    int second_root,
+    const std::string& why,
+    const Communicator& comm
+) {
+    const Call first{.n = 1000, .root = comm.size() - 1, .salt = 1};
+    const Call second{
+        .n = 1000, .op = ReduceOp::max, .root = second_root, .segments = 2, .salt = 2};
+    Buffers in_first = attempt.before(first, comm);
+    Buffers in_second = attempt.before(second, comm);
+    record(comm, [&] {
+        if (comm.rank() == late) {
+            usleep(3000);
+        }
+        attempt.call(in_first, first, comm);
+        attempt.call(in_second, second, comm);
+    });
+    INFO(
+        (late < 0 ? "two calls at once"
+                  : "rank " + std::to_string(late) + " came late, the others had begun")
+    );
+    INFO(why);
+    const Comparison first_result = attempt.outcome(in_first, first, comm);
+    CHECK(first_result);
+    const Comparison second_result = attempt.outcome(in_second, second, comm);
+    CHECK(second_result);
+}
+
 }  // namespace
 
 void every_call(
@@ -89,33 +124,11 @@ void on_many_ranks(const Attempt& attempt) {
 
 void two_in_a_row(const Attempt& attempt, const std::string& why) {
     on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
-        const int p = comm.size();
-        for (const int late : {-1, 0, p - 1}) {
-            const Call first{.n = 1000, .root = p - 1, .salt = 1};
-            const Call second{
-                .n = 1000,
-                .op = ReduceOp::max,
-                .root = late == 0 ? 1 : 0,
-                .segments = 2,
-                .salt = 2};
-            Buffers in_first = attempt.before(first, comm);
-            Buffers in_second = attempt.before(second, comm);
-            record(comm, [&] {
-                if (comm.rank() == late) {
-                    usleep(3000);
-                }
-                attempt.call(in_first, first, comm);
-                attempt.call(in_second, second, comm);
-            });
-            INFO(
-                (late < 0 ? "two calls at once"
-                          : "rank " + std::to_string(late) + " came late, the others had begun")
-            );
-            INFO(why);
-            const Comparison first_result = attempt.outcome(in_first, first, comm);
-            CHECK(first_result);
-            const Comparison second_result = attempt.outcome(in_second, second, comm);
-            CHECK(second_result);
+        const int last = comm.size() - 1;
+        for (const int late : {-1, 0, last}) {
+            for (const int root : next_roots(attempt, last, late)) {
+                calls_in_a_row(attempt, late, root, why, comm);
+            }
         }
     });
 }
@@ -143,10 +156,16 @@ void on_other_communicators(const Attempt& attempt) {
 }
 
 void same_bits(const Attempt& attempt, const std::string& why, const std::vector<int>& worlds) {
+    using enum ReduceOp;
+    // a mean of whole numbers has no short last bit: it shows who divides, and who multiplies
+    const std::vector<Call> calls = {
+        {.op = sum, .values = Values::order_matters},
+        {.op = mean, .values = Values::order_matters},
+        {.op = mean}};
     on_ranks(worlds, [&](const Communicator& comm) {
-        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean}) {
+        for (Call call : calls) {
             for (const std::size_t n : lengths(comm.size())) {
-                const Call call{.n = n, .op = op, .values = Values::order_matters};
+                call.n = n;
                 Buffers buffers = attempt.before(call, comm);
                 attempt.call(buffers, call, comm);
                 const Comparison bits = same_on_all_ranks(buffers.data, comm);
@@ -165,13 +184,18 @@ void same_bits(const Attempt& attempt, const std::string& why, const std::vector
 void refuses_roots(const Attempt& attempt) {
     on_ranks({3, 1, 2}, [&](const Communicator& comm) {
         for (const int root : {comm.size(), comm.size() + 3, -1}) {
-            INFO("root " << root << " of " << comm.size() << " ranks: every rank must refuse it");
-            const Call call{.root = root};
-            Buffers buffers = attempt.before(call, comm);
-            const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
-            CHECK(got.what == kInvalidArgument);
-            INFO("it refused, after it had sent messages");
-            CHECK(got.traffic.messages_sent == 0);
+            for (const std::size_t n : {7U, 0U}) {
+                INFO(
+                    "root " << root << " of " << comm.size() << " ranks, " << n
+                            << " floats: every rank must refuse it"
+                );
+                const Call call{.n = n, .root = root};
+                Buffers buffers = attempt.before(call, comm);
+                const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+                CHECK(got.what == kInvalidArgument);
+                INFO("it refused, after it had sent messages");
+                CHECK(got.traffic.messages_sent == 0);
+            }
         }
     });
 }

@@ -36,8 +36,8 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds = kW
 /// the tag [many].
 void on_many_ranks(const Attempt& attempt);
 
-/// Two calls, the second begun at once, with another root and operation; one of the ranks comes late.
-/// `why` is told with a failure.
+/// Two calls, the second begun at once, with another operation, to the same root and to another one; one
+/// of the ranks comes late. `why` is told with a failure.
 void two_in_a_row(
     const Attempt& attempt,
     const std::string& why = "do messages of the second call end in the first?"
@@ -52,7 +52,8 @@ void same_bits(
     const Attempt& attempt, const std::string& why, const std::vector<int>& worlds = kWorlds
 );
 
-/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent.
+/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent;
+/// nor where there is nothing to send.
 void refuses_roots(const Attempt& attempt);
 
 /// As refuses_roots, for segments below 1.

@@ -1,5 +1,7 @@
 #include "tests/harness/words/reductions.hpp"
 
+#include <limits>
+
 #include "tests/harness/words/cost.hpp"
 
 namespace dist::harness {
@@ -37,6 +39,31 @@ std::vector<Suspicion> mean_mistakes(const Call& call, int last, int p) {
 
 std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& comm) {
     return mean_mistakes(call, comm.rank(), comm.size());
+}
+
+std::vector<Suspicion> reduction_mistakes(const Call& call, int p) {
+    std::vector<Suspicion> all = mean_mistakes(call, 0, p);
+    if (call.op == ReduceOp::sum || call.op == ReduceOp::mean) {
+        return all;
+    }
+    Call sum = call;
+    sum.op = ReduceOp::sum;
+    all.push_back({reduction(sum, p), "that is the sum: look at op"});
+    auto from_zero = reduction(call, p);
+    accumulate(std::vector<float>(call.n, 0.0F), from_zero, call.op);
+    all.push_back({from_zero, "as if it began at 0: start from a contribution, not from zero"});
+    if (call.op == ReduceOp::max) {
+        auto from_smallest = reduction(call, p);
+        accumulate(
+            std::vector<float>(call.n, std::numeric_limits<float>::min()), from_smallest, call.op
+        );
+        all.push_back(
+            {from_smallest,
+             "std::numeric_limits<float>::min() is the smallest positive float: start from a "
+             "contribution"}
+        );
+    }
+    return all;
 }
 
 Comparison reduced(

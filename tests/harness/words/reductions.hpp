@@ -20,6 +20,11 @@ std::vector<Suspicion> mean_mistakes(const Call& call, int last, int p);
 /// The same, finished on this rank.
 std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& comm);
 
+/// What likely mistakes leave in the place of a reduction, whichever rank holds it and whoever added:
+/// mean_mistakes(), an operation ignored, and a start that was no
+/// contribution.
+std::vector<Suspicion> reduction_mistakes(const Call& call, int p);
+
 /// Compares `data`, that began as contribution(), with the reduction over all ranks.
 Comparison reduced(
     const std::vector<float>& data,

@@ -1,0 +1,82 @@
+#include "tests/harness/words/refusals.hpp"
+
+namespace dist::harness {
+namespace {
+
+/// The call as only `wrong` gets it wrong: its `part` has `extra` floats more than is right.
+Buffers spoilt(
+    const Attempt& attempt,
+    const Call& call,
+    const Communicator& comm,
+    Part part,
+    int wrong,
+    int extra
+) {
+    Buffers buffers = attempt.before(call, comm);
+    if (comm.rank() == wrong) {
+        (buffers.*part).resize((buffers.*part).size() + static_cast<std::size_t>(extra));
+    }
+    return buffers;
+}
+
+std::string text_of_lengths(Part part, int wrong, int extra, const Communicator& comm) {
+    return "rank " + std::to_string(wrong) + " of " + std::to_string(comm.size()) + " has an " +
+           (part == &Buffers::out ? "out" : "in") + " that is one float too " +
+           (extra > 0 ? "long" : "short");
+}
+
+}  // namespace
+
+void refuses_lengths(
+    const Attempt& attempt, Part part, const std::vector<int>& ranks, const std::vector<int>& worlds
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const int wrong : ranks) {
+            for (const int extra : {-1, 1}) {
+                const Call call{.root = wrong};
+                if (wrong >= comm.size()) {
+                    continue;
+                }
+                Buffers buffers = spoilt(attempt, call, comm, part, wrong, extra);
+                const Answer got = answer(comm, [&] {
+                    if (comm.rank() == wrong) {
+                        attempt.call(buffers, call, comm);
+                    }
+                });
+                INFO(
+                    text_of_lengths(part, wrong, extra, comm)
+                    << ": it must refuse that before its first message"
+                );
+                CHECK(got.what == (comm.rank() == wrong ? kInvalidArgument : kReturned));
+                CHECK(got.traffic.messages_sent == 0);
+            }
+        }
+    });
+}
+
+void notices_lengths(
+    const Attempt& attempt, Part part, Meets meets, const std::vector<int>& worlds
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (int root = 0; root < (attempt.takes.root ? comm.size() : 1); ++root) {
+            for (int wrong = 0; wrong < comm.size(); ++wrong) {
+                for (const int extra : {-1, 1}) {
+                    const Call call{.root = root};
+                    if (wrong == root) {
+                        continue;
+                    }
+                    Buffers buffers = spoilt(attempt, call, comm, part, wrong, extra);
+                    const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+                    const int notices = meets == Meets::at_the_root ? root : wrong;
+                    INFO(
+                        text_of_lengths(part, wrong, extra, comm)
+                        << ": rank " << notices << " must notice, by dist::Error"
+                    );
+                    CHECK(got.what == (comm.rank() == notices ? kError : kReturned));
+                }
+            }
+        }
+    });
+}
+
+}  // namespace dist::harness

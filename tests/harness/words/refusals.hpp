@@ -1,0 +1,32 @@
+// Buffers that do not fit: who has to notice, and how.
+#pragma once
+
+#include <vector>
+
+#include "tests/harness/words/patterns.hpp"
+
+namespace dist::harness {
+
+/// Buffers::data, which tests and headers call in; or Buffers::out.
+using Part = std::vector<float> Buffers::*;
+
+/// A rank whose `buffer` is one float too long or too short is refused by std::invalid_argument before
+/// its first message: it makes the call alone, as the root where there is one. Tried on each of
+/// `ranks`.
+void refuses_lengths(
+    const Attempt& attempt,
+    Part buffer,
+    const std::vector<int>& ranks = {0, 1, 2},
+    const std::vector<int>& worlds = {3, 1, 2}
+);
+
+/// Where a message meets a buffer of another length.
+enum class Meets { at_that_rank, at_the_root };
+
+/// Another rank than the root has a `buffer` that is one float too long or too short, each in turn:
+/// dist::Error where it meets the message, and all others return.
+void notices_lengths(
+    const Attempt& attempt, Part buffer, Meets meets, const std::vector<int>& worlds
+);
+
+}  // namespace dist::harness
