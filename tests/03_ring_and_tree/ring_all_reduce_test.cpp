@@ -38,8 +38,8 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
             known.push_back(
                 {some, "that is what " + alone(arc(p, first, k)) + " would give, " +
                            std::to_string(k) + " of " + std::to_string(p) +
-                           " contributions: a chunk of an earlier step that the finished one has "
-                           "not replaced"}
+                           " contributions: as if it were a chunk of an earlier step that the "
+                           "finished one has not replaced"}
             );
             auto added = all;
             accumulate(some, added, ReduceOp::sum);
