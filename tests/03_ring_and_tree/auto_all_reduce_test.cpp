@@ -11,8 +11,8 @@
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "tests/02_naive_collectives/collective_support.hpp"
-#include "tests/03_ring_and_tree/ring_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -141,13 +141,13 @@ Comparison reduced(
     const std::size_t n = data.size();
     const int p = comm.size();
     const auto expected = reduced_input(n, p, op, salt);
-    auto known = mean_suspicions(n, comm.rank(), p, op, salt);
+    auto known = mean_mistakes({.n = n, .op = op, .salt = salt}, comm.rank(), p);
     known.push_back({input(n, comm.rank(), salt), "that is this rank's own contribution"});
     auto again = expected;
     scale(again, static_cast<float>(p));
     known.push_back({again, "that is p times the sum: it was reduced twice"});
     known.push_back({reduced_input(n, p, ReduceOp::sum, salt), "that is the sum: look at op"});
-    return same(data, expected, tolerance(op), known);
+    return same(data, expected, tolerance(op, p), known);
 }
 
 }  // namespace

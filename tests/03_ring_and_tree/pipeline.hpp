@@ -35,8 +35,10 @@ inline void any_number_of_segments(const Pipeline& pipeline, const std::string& 
                 record(comm, [&] { attempt.call(buffers, call, comm); });
                 const Comparison result = attempt.outcome(buffers, call, comm);
                 one_was_right = segments == 1 ? static_cast<bool>(result) : one_was_right;
-                INFO(text_of(attempt, call, comm));
-                INFO((one_was_right ? "with one segment it was right: " + one_is_right : ""));
+                INFO(
+                    text_of(attempt, call, comm)
+                    << (one_was_right ? "; with one segment it was right: " + one_is_right : "")
+                );
                 CHECK(result);
             }
         }
