@@ -43,11 +43,12 @@ Cost bytes_of_a_ring(const Call& call, const Communicator& comm) {
     const int q = floor_power(p);
     const long folded = p == q ? 0 : 1;
     const long parts = 2L * (q - 1);
-    const long least = p == q ? parts * static_cast<long>(call.n) / q - parts : 0;  // rounded down
+    const long longest = ceil_div(call.n, q);  // the shortest part has one element less
     return {
         .messages_sent = at_most(2L * floor_log(p) + folded),
         .bytes_sent = {
-            4 * least, 4 * (parts * ceil_div(call.n, q) + folded * static_cast<long>(call.n))}};
+            p == q ? 4 * parts * (longest - 1) : 0,
+            4 * (parts * longest + folded * static_cast<long>(call.n))}};
 }
 
 /// Steps of the halving and of the doubling, and the two that bring in the ranks beyond q.

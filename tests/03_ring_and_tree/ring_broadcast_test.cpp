@@ -42,6 +42,7 @@ std::vector<float> everywhere(const Call& call, int other) {
 
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     std::vector<Suspicion> known;
+    known.reserve(static_cast<std::size_t>(comm.size() + call.segments));
     for (int r = 0; r < comm.size(); ++r) {
         known.push_back(
             {leftover(call, r),
@@ -60,26 +61,26 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     return known;
 }
 
-const Pipeline kPipeline{
-    .attempt = {
-        .name = "ring_broadcast",
-        .takes = {.root = true, .segments = true},
-        .before =
-            [](const Call& call, const Communicator& comm) {
-                const int r = comm.rank();
-                return Buffers{r == call.root ? roots_data(call) : leftover(call, r)};
-            },
-        .call = [](Buffers& b, const Call& call, const Communicator& comm
-                ) { ring_broadcast(b.data, call.root, call.segments, comm); },
-        .outcome =
-            [](const Buffers& b, const Call& call, const Communicator& comm) {
-                const bool is_short = call.n <= 1000;  // a long one has the mistakes of a short one
-                return same(
-                    b.data, roots_data(call), 0.0,
-                    is_short ? mistakes(call, comm) : std::vector<Suspicion>()
-                );
-            }}};
-const Attempt& kAttempt = kPipeline.attempt;
+const Attempt kAttempt{
+    .name = "ring_broadcast",
+    .takes = {.root = true, .segments = true},
+    .before =
+        [](const Call& call, const Communicator& comm) {
+            const int r = comm.rank();
+            return Buffers{r == call.root ? roots_data(call) : leftover(call, r)};
+        },
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { ring_broadcast(b.data, call.root, call.segments, comm); },
+    .outcome =
+        [](const Buffers& b, const Call& call, const Communicator& comm) {
+            const bool is_short = call.n <= 1000;  // a long one has the mistakes of a short one
+            return same(
+                b.data, roots_data(call), 0.0,
+                is_short ? mistakes(call, comm) : std::vector<Suspicion>()
+            );
+        }};
+
+const Pipeline kPipeline{.attempt = kAttempt};
 
 }  // namespace
 

@@ -52,27 +52,25 @@ std::vector<Suspicion> elsewhere(const Call& call, const Communicator& comm) {
     return known;
 }
 
-const Pipeline kPipeline{
-    .attempt = {
-        .name = "ring_reduce",
-        .takes = {.op = true, .root = true, .segments = true},
-        .before = contribution,
-        .call = [](Buffers& b, const Call& call, const Communicator& comm
-                ) { ring_reduce(b.data, call.op, call.root, call.segments, comm); },
-        .outcome =
-            [](const Buffers& b, const Call& call, const Communicator& comm) {
-                if (comm.rank() == call.root) {
-                    return reduced(b.data, call, comm, on_the_root);
-                }
-                const bool is_short = call.n <= 1000;
-                return same(
-                    b.data, contribution(call, comm).data, 0.0,
-                    is_short ? elsewhere(call, comm) : std::vector<Suspicion>()
-                );
-            }},
-    .begins = 1,
-    .adds = true};
-const Attempt& kAttempt = kPipeline.attempt;
+const Attempt kAttempt{
+    .name = "ring_reduce",
+    .takes = {.op = true, .root = true, .segments = true},
+    .before = contribution,
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { ring_reduce(b.data, call.op, call.root, call.segments, comm); },
+    .outcome =
+        [](const Buffers& b, const Call& call, const Communicator& comm) {
+            if (comm.rank() == call.root) {
+                return reduced(b.data, call, comm, on_the_root);
+            }
+            const bool is_short = call.n <= 1000;
+            return same(
+                b.data, contribution(call, comm).data, 0.0,
+                is_short ? elsewhere(call, comm) : std::vector<Suspicion>()
+            );
+        }};
+
+const Pipeline kPipeline{.attempt = kAttempt, .begins = 1, .adds = true};
 
 }  // namespace
 
