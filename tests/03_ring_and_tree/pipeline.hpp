@@ -29,7 +29,7 @@ inline void any_number_of_segments(const Pipeline& pipeline, const std::string& 
     on_ranks(kWorlds, [&](const Communicator& comm) {
         for (const std::size_t n : {7U, 0U, 1U, 1000U}) {
             bool one_was_right = false;
-            for (const int segments : {1, 2, 7, 16}) {
+            for (const int segments : {1, 2, 7, 100}) {
                 const Call call{.n = n, .root = comm.size() / 2, .segments = segments};
                 Buffers buffers = attempt.before(call, comm);
                 record(comm, [&] { attempt.call(buffers, call, comm); });
@@ -90,7 +90,7 @@ inline void each_segment_once(const Pipeline& pipeline) {
     costs_of_segments(
         pipeline, one_link,
         "A rank sends one message for each segment to the next; the last in the row sends none.",
-        kWorlds, {4, 1, 16}
+        kWorlds, {4, 1, 100}
     );
 }
 

@@ -42,7 +42,7 @@ std::vector<float> everywhere(const Call& call, int other) {
 
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     std::vector<Suspicion> known;
-    known.reserve(static_cast<std::size_t>(comm.size() + call.segments));
+    known.reserve(static_cast<std::size_t>(comm.size()) + static_cast<std::size_t>(call.segments));
     for (int r = 0; r < comm.size(); ++r) {
         known.push_back(
             {leftover(call, r),
