@@ -26,7 +26,6 @@ namespace dist {
 /// Cost    2 log2 p messages and at most 2(p-1)ceil(n/p) floats sent by each rank, in 2 log2 p
 ///         rounds, if p is a power of two. Otherwise that with q in the place of p, and one
 ///         message of n floats more, at most; one in all from each rank beyond q; 2 rounds more.
-///         Memory beside data: n floats, at most.
 /// Errors  dist::Error if a message fails.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH": Rabenseifner's algorithm.

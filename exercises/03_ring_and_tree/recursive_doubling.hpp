@@ -22,7 +22,7 @@ namespace dist {
 ///
 /// Cost    log2 p messages of n floats sent by each rank, in log2 p rounds, if p is a power of two.
 ///         Otherwise log2 q messages, one more from each rank below p - q, one in all from each
-///         rank beyond q, in log2 q + 2 rounds. Memory beside data: n floats.
+///         rank beyond q, in log2 q + 2 rounds.
 /// Errors  dist::Error if a message fails.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH": recursive doubling.

@@ -24,7 +24,7 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call; any p.
 ///
 /// Cost    each rank but the root sends one message of n floats, p-1 in all, in log2 p rounds
-///         (rounded up); none receives more than one a round. Memory beside data: 2n floats.
+///         (rounded up); none receives more than one a round.
 /// Errors  dist::Error if a message fails; std::invalid_argument if root is not a rank of comm.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH": binomial tree.

@@ -3,9 +3,10 @@
 
 #include <string>
 
-#include "tests/03_ring_and_tree/ring_support.hpp"
 #include "tests/harness/gpu/collectives.hpp"
 #include "tests/harness/gpu/gpu.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -17,23 +18,21 @@ const ForbidNcclCollectives kForbid(
 );
 
 /// What the likely mistakes leave behind, most telling first.
-std::vector<Suspicion> suspicions(
-    std::size_t n, ReduceOp op, const NcclCommunicator& comm, std::uint64_t salt
-) {
+std::vector<Suspicion> suspicions(const Call& call, const NcclCommunicator& comm) {
     const int p = comm.size();
-    std::vector<Suspicion> known = mean_suspicions(n, comm.rank(), p, op, salt);
+    std::vector<Suspicion> known = mean_mistakes(call, comm.rank(), p);
     known.push_back(
-        {input(n, comm.rank(), salt),
+        {input(call.n, comm.rank(), call.salt),
          "that is this rank's own contribution: nothing was added, and no finished chunk came"}
     );
     for (int k = 1; k < p; ++k) {
         for (int first = 0; first < p; ++first) {
             const auto ranks = arc(p, first, k);
             known.push_back(
-                {partial(n, ranks, op, salt), "that is what " + alone(ranks) + " would give, " +
-                                                  std::to_string(k) + " of " + std::to_string(p) +
-                                                  " contributions: is each piece of work in the "
-                                                  "stream that comm.stream() gives?"}
+                {partial(call, ranks), "that is what " + alone(ranks) + " would give, " +
+                                           std::to_string(k) + " of " + std::to_string(p) +
+                                           " contributions: is each piece of work in the "
+                                           "stream that comm.stream() gives?"}
             );
         }
     }
@@ -47,18 +46,21 @@ Comparison reduced(
     const DeviceBuffer data(input(n, comm.rank(), salt));
     nccl_ring_all_reduce(data.span(), op, comm);
     const auto expected = reduced_input(n, comm.size(), op, salt);
-    Comparison plain = same(data.to_host(), expected, tolerance(op));
+    const double allowed = tolerance(op, comm.size());
+    Comparison plain = same(data.to_host(), expected, allowed);
     if (plain || n > 1000) {
         return plain;
     }
-    return same(data.to_host(), expected, tolerance(op), suspicions(n, op, comm, salt));
+    return same(
+        data.to_host(), expected, allowed, suspicions({.n = n, .op = op, .salt = salt}, comm)
+    );
 }
 
 }  // namespace
 
 TEST_CASE("nccl_ring_all_reduce sums every element over all ranks, for every length") {
     on_gpus({3, 1, 2, 4, 5}, [](const NcclCommunicator& comm) {
-        for (const std::size_t n : every_length(comm.size())) {
+        for (const std::size_t n : lengths(comm.size())) {
             const Comparison result = reduced(n, ReduceOp::sum, comm);
             INFO("n = " << n << ", p = " << comm.size());
             CHECK(result);

@@ -1,10 +1,9 @@
 // recursive_doubling_all_reduce: the right result everywhere, in log2 p rounds of the whole tensor.
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 
-#include <string>
-
 #include "tests/03_ring_and_tree/tree_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/contributions.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -16,136 +15,94 @@ const Forbid kForbid(
     "This exercise builds an all-reduce from messages: exchange data with rank r ^ d."
 );
 
-/// Steps of the doubling, and the two that bring in the ranks beyond q.
-int best_rounds(int p) {
-    return floor_log(p) + (p == floor_power(p) ? 0 : 2);
+const char* const kFolding =
+    "Ranks below q double; one beyond q gives its data before, and gets the result after.";
+
+const Attempt kAttempt{
+    .name = "recursive_doubling",
+    .takes = {.op = true},
+    .before = contribution,
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { recursive_doubling_all_reduce(b.data, call.op, comm); },
+    .outcome = [](const Buffers& b, const Call& call, const Communicator& comm
+               ) { return reduced(b.data, call, comm, doubling_mistakes); }};
+
+/// p is a power of two. Nothing need be sent of a tensor without elements.
+Cost all_of_it_in_each_step(const Call& call, const Communicator& comm) {
+    if (call.n == 0) {
+        return {.messages_sent = at_most(floor_log(comm.size()))};
+    }
+    return {
+        .messages_sent = exactly(floor_log(comm.size())),
+        .bytes_sent = exactly(float_bytes(call.n) * floor_log(comm.size())),
+        .partners = doubling_partners(comm.rank(), comm.size())};
 }
 
-void check_contributions(const Communicator& comm) {
+Cost one_message_more(const Call& call, const Communicator& comm) {
+    const long most = floor_log(comm.size()) + 1;
+    return {
+        .messages_sent = at_most(most),
+        .bytes_sent = {float_bytes(call.n), most * float_bytes(call.n)}};
+}
+
+/// Steps of the doubling, and the two that bring in the ranks beyond q.
+Cost rounds_of_doubling(const Call&, const Communicator& comm) {
     const int p = comm.size();
-    auto data = digit(3, comm.rank());
-    recursive_doubling_all_reduce(data, ReduceOp::sum, comm);
-    INFO("p = " << p << ", q = " << floor_power(p));
-    INFO("Ranks below q double; one beyond q gives its data before, and gets the result after.");
-    CHECK(sum_of(arc(p, 0, p), data, p));
+    return {.rounds = rounds_within(floor_log(p) + (p == floor_power(p) ? 0 : 2))};
 }
 
 }  // namespace
 
 TEST_CASE("recursive_doubling takes in every rank once, p a power of two") {
-    on_ranks({4, 2, 1, 8}, check_contributions);
+    every_rank_once(kAttempt, {4, 2, 1, 8}, "Each step doubles the number of ranks in a sum.");
 }
 
 TEST_CASE("recursive_doubling takes in every rank once, p no power of two") {
-    on_ranks({3, 5, 6, 7}, check_contributions);
+    every_rank_once(kAttempt, {3, 5, 6, 7}, kFolding);
 }
 
 TEST_CASE("recursive_doubling works for every length and every operation") {
-    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
-        for (const std::size_t n : most_lengths(comm.size())) {
-            auto data = input(n, comm.rank());
-            recursive_doubling_all_reduce(data, ReduceOp::sum, comm);
-            INFO("sum of n = " << n << " elements, p = " << comm.size());
-            CHECK(reduced(data, ReduceOp::sum, comm));
-        }
-        for (const ReduceOp op :
-             {ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max}) {
-            for (const std::size_t n : {7U, 0U, 1U, 1000U}) {
-                auto data = input(n, comm.rank());
-                recursive_doubling_all_reduce(data, op, comm);
-                INFO(name(op) << " of n = " << n << " elements, p = " << comm.size());
-                CHECK(reduced(data, op, comm));
-            }
-        }
-    });
+    every_length(kAttempt, {3, 1, 2, 4, 5, 8});
+    every_operation(kAttempt, {3, 1, 2, 4, 5, 8});
 }
 
 TEST_CASE("recursive_doubling exchanges the whole tensor with rank r ^ d, for d = 1, 2, 4, ...") {
-    on_ranks({4, 1, 2, 8}, [](const Communicator& comm) {
-        const int p = comm.size();
-        const int r = comm.rank();
-        auto data = input(1000, r);
-        const Traffic traffic =
-            record(comm, [&] { recursive_doubling_all_reduce(data, ReduceOp::sum, comm); });
-        const std::set<int> partners = doubling_partners(r, p);
-        INFO(
-            "rank " << r << " of " << p << " exchanged messages with " << list(traffic.partners())
-                    << "; r ^ d is " << list(partners)
-        );
-        CHECK(traffic.partners() == partners);
-        CHECK(traffic.messages_sent == floor_log(p));
-        CHECK(traffic.bytes_sent == 4000L * floor_log(p));
-    });
+    costs(
+        kAttempt, all_of_it_in_each_step, "All that a rank has goes to r ^ d, once for each d.",
+        {4, 1, 2, 8}
+    );
 }
 
 TEST_CASE("recursive_doubling sends one message more, at most, if p is no power of two") {
-    on_ranks({3, 5, 6, 7}, [](const Communicator& comm) {
-        const int p = comm.size();
-        auto data = input(1000, comm.rank());
-        const Traffic traffic =
-            record(comm, [&] { recursive_doubling_all_reduce(data, ReduceOp::sum, comm); });
-        const long most_messages = floor_log(p) + 1;
-        INFO(
-            "p = " << p << ": rank " << comm.rank() << " sent " << traffic.messages_sent
-                   << " messages with " << traffic.bytes_sent << " bytes in all; log2 q = "
-                   << floor_log(p) << " steps, and the result for one of the ranks beyond q"
-        );
-        CHECK(traffic.messages_sent <= most_messages);
-        CHECK(traffic.bytes_sent <= 4000 * most_messages);
-    });
+    costs(
+        kAttempt, one_message_more, "log2 q steps, and the result for one of the ranks beyond q.",
+        {3, 5, 6, 7}
+    );
 }
 
 TEST_CASE("recursive_doubling is through after log2 p rounds") {
-    on_ranks({8, 1, 2, 4, 3, 5, 6, 7}, [](const Communicator& comm) {
-        const int best = best_rounds(comm.size());
-        auto data = input(1000, comm.rank());
-        const Traffic traffic =
-            record(comm, [&] { recursive_doubling_all_reduce(data, ReduceOp::sum, comm); });
-        // twice the best: an order in which a rank first sends, then receives, is right as well
-        INFO(
-            "p = " << comm.size() << ": the longest chain of messages that wait for each other is "
-                   << traffic.rounds << " long; " << best << " is best, " << 2 * best
-                   << " is allowed."
-        );
-        INFO("All pairs of a step exchange at the same time: does one wait for another?");
-        CHECK(traffic.rounds <= 2 * best);
-    });
+    costs(
+        kAttempt, rounds_of_doubling,
+        "All pairs of a step exchange at the same time: does one wait for another?",
+        {8, 1, 2, 4, 3, 5, 6, 7}
+    );
 }
 
 TEST_CASE("recursive_doubling leaves the same bits on every rank") {
-    on_ranks({3, 1, 2, 4, 5, 8}, [](const Communicator& comm) {
-        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean}) {
-            auto data = order_matters(7, comm.rank());
-            recursive_doubling_all_reduce(data, op, comm);
-            const Comparison bits = same_on_all_ranks(data, comm);
-            INFO(name(op) << " of 7 elements, p = " << comm.size());
-            INFO("Partners add the same two numbers: a + b here and b + a there have equal bits.");
-            INFO("Ranks that add in different orders round differently, and replicas drift apart.");
-            CHECK(bits);
-        }
-    });
+    same_bits(
+        kAttempt, "Partners add the same two numbers: a + b here and b + a there have equal bits.",
+        {3, 1, 2, 4, 5, 8}
+    );
 }
 
 TEST_CASE("recursive_doubling can be called twice in a row") {
-    on_ranks({2, 3, 4, 5, 8}, [](const Communicator& comm) {
-        auto first = input(1000, comm.rank(), 1);
-        auto second = input(1000, comm.rank(), 2);
-        recursive_doubling_all_reduce(first, ReduceOp::sum, comm);
-        recursive_doubling_all_reduce(second, ReduceOp::max, comm);
-        CHECK(reduced(first, ReduceOp::sum, comm, 1));
-        CHECK(reduced(second, ReduceOp::max, comm, 2));
-    });
+    two_in_a_row(kAttempt);
 }
 
 TEST_CASE("recursive_doubling stays inside the communicator it is given") {
-    on_ranks({4, 5, 8}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            auto data = input(7, group->rank());
-            recursive_doubling_all_reduce(data, ReduceOp::sum, *group);
-            CHECK(reduced(data, ReduceOp::sum, *group));
-        }
-    });
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("recursive_doubling is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

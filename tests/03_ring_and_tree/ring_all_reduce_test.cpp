@@ -17,7 +17,8 @@ const Forbid kForbid(
 /// What the likely mistakes leave behind, most telling first.
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     const int p = comm.size();
-    std::vector<Suspicion> known = mean_mistakes_here(call, comm);
+    std::vector<Suspicion> known =
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
     const auto own = contribution(call, comm).data;
     known.push_back(
         {own, "that is this rank's own contribution: nothing was added, and no finished chunk came"}
@@ -37,8 +38,8 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
             known.push_back(
                 {some, "that is what " + alone(arc(p, first, k)) + " would give, " +
                            std::to_string(k) + " of " + std::to_string(p) +
-                           " contributions: a chunk of an earlier step that the finished one has "
-                           "not replaced"}
+                           " contributions: as if it were a chunk of an earlier step that the "
+                           "finished one has not replaced"}
             );
             auto added = all;
             accumulate(some, added, ReduceOp::sum);
@@ -64,16 +65,16 @@ const Attempt kAttempt{
 Cost messages_of_a_ring(const Call& call, const Communicator& comm) {
     const int p = comm.size();
     const long messages = 2L * (p - 1);
+    const long chunk = ceil_div(call.n, p);
     return {
         .messages_sent = at_most(messages),
-        .bytes_sent = at_most(messages * 4 * ceil_div(call.n, p))};
+        .bytes_sent = {8 * (static_cast<long>(call.n) - chunk), messages * 4 * chunk}};
 }
 
 Cost steps_of_a_ring(const Call& call, const Communicator& comm) {
-    // twice the best: an order in which a rank first sends, then receives, is right as well
     const bool full = call.n >= 1000;  // an empty chunk need not be sent
     return {
-        .rounds = at_most(4L * (comm.size() - 1)),
+        .rounds = rounds_within(2L * (comm.size() - 1)),
         .partners = full ? std::optional(neighbours(comm)) : std::nullopt};
 }
 

@@ -1,11 +1,9 @@
-// What ring_reduce_scatter must do: chunk r of the reduction on rank r, with half a ring's traffic.
+// ring_reduce_scatter: chunk r of the reduction on rank r, with half a ring's traffic.
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
 
-#include <string>
-
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/03_ring_and_tree/ring_support.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/reductions.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -17,40 +15,31 @@ const Forbid kForbid(
     "This exercise builds a reduce-scatter from messages: pass chunks with ring_shift."
 );
 
-const auto kOtherOps = {ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max};
-
 std::vector<float> cut(const std::vector<float>& all, const Chunk& chunk) {
     const auto part = std::span(all).subspan(chunk.begin, chunk.size());
     return {part.begin(), part.end()};
 }
 
-/// The same values, but chunk `mine` in the place of the whole: what Suspicion wants.
-std::vector<Suspicion> cut(std::vector<Suspicion> all, const Chunk& chunk) {
-    for (Suspicion& one : all) {
-        one.values = cut(one.values, chunk);
-    }
-    return all;
-}
-
 /// What the likely mistakes leave in chunk r of rank r, most telling first.
-std::vector<Suspicion> suspicions(
-    std::size_t n, ReduceOp op, const Communicator& comm, std::uint64_t salt
-) {
+std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, bool begins_right) {
     const int p = comm.size();
-    const int r = comm.rank();
-    const std::string chunk = "chunk " + std::to_string(r);
-    std::vector<Suspicion> known = mean_suspicions(n, r, p, op, salt);
+    const std::string chunk = "chunk " + std::to_string(comm.rank());
+    std::vector<Suspicion> known =
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
     known.push_back(
-        {input(n, r, salt), "that is this rank's own contribution: nothing was added to " + chunk +
-                                ", which is to be the last that comes in"}
+        {contribution(call, comm).data,
+         "that is this rank's own contribution: nothing was added to " +
+             (begins_right ? "it. Does it belong to no chunk, where p does not divide n?"
+                           : chunk + ", which is to be the last that comes in")}
     );
     for (int k = 1; k < p; ++k) {
         for (int first = 0; first < p; ++first) {
             const auto ranks = arc(p, first, k);
             known.push_back(
-                {partial(n, ranks, op, salt),
-                 "that is what " + alone(ranks) + " would give, " + std::to_string(k) + " of " +
-                     std::to_string(p) + " contributions: " + chunk + " has not visited every rank"}
+                {partial(call, ranks), "that is what " + alone(ranks) + " would give, " +
+                                           std::to_string(k) + " of " + std::to_string(p) +
+                                           " contributions: it looks as if " + chunk +
+                                           " has not visited every rank"}
             );
         }
     }
@@ -70,147 +59,92 @@ int finished_chunk(
     return -1;
 }
 
-/// Compares chunk r of `data`, that began as input(n, r, salt), with the reduction over all ranks.
-Comparison my_chunk_is_reduced(
-    const std::vector<float>& data, ReduceOp op, const Communicator& comm, std::uint64_t salt = 0
-) {
-    const std::size_t n = data.size();
-    const Chunk mine = chunk_bounds(n, comm.size(), comm.rank());
-    const auto expected = reduced_input(n, comm.size(), op, salt);
-    const auto compare = [&](const std::vector<Suspicion>& known) {
-        return same(cut(data, mine), cut(expected, mine), tolerance(op), known);
-    };
-    Comparison plain = compare({});
-    if (plain || n > 1000) {
-        return plain;
+Comparison my_chunk_is_reduced(const Buffers& b, const Call& call, const Communicator& comm) {
+    const Chunk chunk = chunk_bounds(call.n, comm.size(), comm.rank());
+    const auto all = reduction(call, comm.size());
+    const auto mine = cut(b.data, chunk);
+    const auto expected = cut(all, chunk);
+    const double allowed = tolerance(call.op, comm.size());
+    Comparison result = same(mine, expected, allowed);
+    if (result || call.n > 1000) {
+        return result;
     }
     const std::string r = std::to_string(comm.rank());
-    const int finished = finished_chunk(data, expected, comm);
+    const int finished = finished_chunk(b.data, all, comm);
     if (finished >= 0) {
-        plain.text += ": chunk " + std::to_string(finished) + " is finished here, and rank " + r +
-                      " is to finish chunk " + r + ": which chunk does it send first?";
+        result.text += ": chunk " + std::to_string(finished) + " is finished here, and rank " + r +
+                       " is to finish chunk " + r + ": which chunk does it send first?";
     } else {
-        plain = compare(cut(suspicions(n, op, comm, salt), mine));
+        std::vector<Suspicion> known = mistakes(call, comm, mine[0] == expected[0]);
+        for (Suspicion& one : known) {
+            one.values = cut(one.values, chunk);
+        }
+        result = same(mine, expected, allowed, known);
     }
-    plain.text = "chunk " + r + ", " + plain.text;
-    return plain;
+    result.text = "chunk " + r + ", " + result.text;
+    return result;
+}
+
+const Attempt kAttempt{
+    .name = "ring_reduce_scatter",
+    .takes = {.op = true},
+    .before = contribution,
+    .call = [](Buffers& b, const Call& call, const Communicator& comm
+            ) { ring_reduce_scatter(b.data, call.op, comm); },
+    .outcome = my_chunk_is_reduced};
+
+Cost to_the_next_rank(const Call& call, const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    Cost cost{.rounds = rounds_within(p - 1)};
+    if (p > 1 && call.n >= 1000) {  // an empty chunk need not be sent
+        cost.sent_to = {(r + 1) % p};
+        cost.received_from = {(r - 1 + p) % p};
+    }
+    return cost;
+}
+
+Cost one_chunk_a_step(const Call& call, const Communicator& comm) {
+    const long steps = comm.size() - 1;
+    const long chunk = ceil_div(call.n, comm.size());
+    return {
+        .messages_sent = at_most(steps),
+        .bytes_sent = {4 * (static_cast<long>(call.n) - chunk), 4 * steps * chunk}};
 }
 
 }  // namespace
 
-TEST_CASE("ring_reduce_scatter leaves chunk r of the sum on rank r") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        for (const std::size_t elements_per_chunk : {4, 1}) {
-            const std::size_t n = elements_per_chunk * static_cast<std::size_t>(comm.size());
-            auto data = input(n, comm.rank());
-            ring_reduce_scatter(data, ReduceOp::sum, comm);
-            INFO("n = " << n << ": " << comm.size() << " chunks of " << elements_per_chunk);
-            CHECK(my_chunk_is_reduced(data, ReduceOp::sum, comm));
-        }
-    });
-}
-
-TEST_CASE("ring_reduce_scatter works for every length, also when p does not divide it") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        for (const std::size_t n : every_length(comm.size())) {
-            auto data = input(n, comm.rank());
-            ring_reduce_scatter(data, ReduceOp::sum, comm);
-            INFO("n = " << n << ", p = " << comm.size());
-            CHECK(my_chunk_is_reduced(data, ReduceOp::sum, comm));
-        }
-    });
+TEST_CASE("ring_reduce_scatter leaves chunk r of the sum on rank r, for every length n") {
+    every_length(kAttempt);
 }
 
 TEST_CASE("ring_reduce_scatter combines by mean, product, min and max as well") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        for (const ReduceOp op : kOtherOps) {
-            for (const std::size_t n : {7U, 0U, 1U, 1000U}) {
-                auto data = input(n, comm.rank());
-                ring_reduce_scatter(data, op, comm);
-                INFO(name(op) << " of n = " << n << " elements, p = " << comm.size());
-                CHECK(my_chunk_is_reduced(data, op, comm));
-            }
-        }
-    });
+    every_operation(kAttempt);
 }
 
 TEST_CASE("ring_reduce_scatter sends to the next rank and receives from the previous one") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const int p = comm.size();
-        const int r = comm.rank();
-        auto data = input(1000, r);
-        const Traffic traffic =
-            record(comm, [&] { ring_reduce_scatter(data, ReduceOp::sum, comm); });
-        INFO(
-            "rank " << r << " of " << p << " sent to " << list(traffic.sent_to)
-                    << " and received from " << list(traffic.received_from)
-        );
-        CHECK(traffic.sent_to == (p == 1 ? std::set<int>{} : std::set{(r + 1) % p}));
-        CHECK(traffic.received_from == (p == 1 ? std::set<int>{} : std::set{(r - 1 + p) % p}));
-    });
+    costs(
+        kAttempt, to_the_next_rank,
+        "All ranks send to the next one at the same time. Does one message go around while the "
+        "other ranks wait for their turn?"
+    );
 }
 
 TEST_CASE("ring_reduce_scatter sends at most p-1 messages, each of one chunk") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        const int p = comm.size();
-        for (const std::size_t n : every_length(p)) {
-            auto data = input(n, comm.rank());
-            const Traffic traffic =
-                record(comm, [&] { ring_reduce_scatter(data, ReduceOp::sum, comm); });
-            const long most_messages = p - 1;
-            const long most_bytes = most_messages * ceil_div(n, p) * 4;
-            INFO(
-                "n = " << n << ", p = " << p << ": rank " << comm.rank() << " sent "
-                       << traffic.messages_sent << " messages with " << traffic.bytes_sent
-                       << " bytes in all."
-            );
-            INFO(
-                "p - 1 steps need " << most_messages << " messages with " << most_bytes
-                                    << " bytes: each carries one chunk, never the whole tensor."
-            );
-            CHECK(traffic.messages_sent <= most_messages);
-            CHECK(traffic.bytes_sent <= most_bytes);
-        }
-    });
-}
-
-TEST_CASE("ring_reduce_scatter keeps all ranks busy at the same time") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const int p = comm.size();
-        auto data = input(1000, comm.rank());
-        const Traffic traffic =
-            record(comm, [&] { ring_reduce_scatter(data, ReduceOp::sum, comm); });
-        // twice the best: an order in which a rank first sends, then receives, is right as well
-        const int most_rounds = 2 * (p - 1);
-        INFO(
-            "The longest chain of messages that wait for each other is "
-            << traffic.rounds << " long; " << p - 1 << " is best, " << most_rounds << " is allowed."
-        );
-        INFO("Does one message go around while the other ranks wait for their turn?");
-        CHECK(traffic.rounds <= most_rounds);
-    });
+    costs(
+        kAttempt, one_chunk_a_step,
+        "In p - 1 steps every chunk but one leaves a rank once: never the whole tensor."
+    );
 }
 
 TEST_CASE("ring_reduce_scatter can be called twice in a row") {
-    on_ranks({2, 3, 5}, [](const Communicator& comm) {
-        auto first = input(1000, comm.rank(), 1);
-        auto second = input(1000, comm.rank(), 2);
-        ring_reduce_scatter(first, ReduceOp::sum, comm);
-        ring_reduce_scatter(second, ReduceOp::max, comm);
-        CHECK(my_chunk_is_reduced(first, ReduceOp::sum, comm, 1));
-        CHECK(my_chunk_is_reduced(second, ReduceOp::max, comm, 2));
-    });
+    two_in_a_row(kAttempt);
 }
 
 TEST_CASE("ring_reduce_scatter stays inside the communicator it is given") {
-    on_ranks({3, 4, 5}, [](const Communicator& comm) {
-        const Communicator reversed = comm.split(0, -comm.rank());
-        const Communicator half = comm.split(comm.rank() % 2);
-        for (const Communicator* group : {&reversed, &half}) {
-            INFO("a communicator of " << group->size() << " of the ranks, numbered anew");
-            auto data = input(7, group->rank());
-            ring_reduce_scatter(data, ReduceOp::sum, *group);
-            CHECK(my_chunk_is_reduced(data, ReduceOp::sum, *group));
-        }
-    });
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("ring_reduce_scatter is right on 11 ranks", "[many]") {
+    on_many_ranks(kAttempt);
 }

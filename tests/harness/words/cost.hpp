@@ -51,4 +51,10 @@ inline long ceil_div(std::size_t n, int p) {
     return (static_cast<long>(n) + p - 1) / p;
 }
 
+/// The rounds of an algorithm that takes `best` at least. Twice as many are right as well: a rank may
+/// first send, then receive, and receives that began together count in the order of their waits.
+inline Bound rounds_within(long best) {
+    return at_most(2 * best);
+}
+
 }  // namespace dist::harness

@@ -41,14 +41,22 @@ std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& 
     return mean_mistakes(call, comm.rank(), comm.size());
 }
 
-std::vector<Suspicion> reduction_mistakes(const Call& call, int p) {
-    std::vector<Suspicion> all = mean_mistakes(call, 0, p);
+std::vector<Suspicion> ignored_operation(const Call& call, int p) {
     if (call.op == ReduceOp::sum || call.op == ReduceOp::mean) {
-        return all;
+        return {};
     }
     Call sum = call;
     sum.op = ReduceOp::sum;
-    all.push_back({reduction(sum, p), "that is the sum: look at op"});
+    return {{reduction(sum, p), "that is the sum: look at op"}};
+}
+
+std::vector<Suspicion> reduction_mistakes(const Call& call, int p) {
+    std::vector<Suspicion> all = mean_mistakes(call, 0, p);
+    const std::vector<Suspicion> ignored = ignored_operation(call, p);
+    if (ignored.empty()) {
+        return all;
+    }
+    all.insert(all.end(), ignored.begin(), ignored.end());
     auto from_zero = reduction(call, p);
     accumulate(std::vector<float>(call.n, 0.0F), from_zero, call.op);
     all.push_back({from_zero, "as if it began at 0: start from a contribution, not from zero"});

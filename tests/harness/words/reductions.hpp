@@ -20,6 +20,9 @@ std::vector<Suspicion> mean_mistakes(const Call& call, int last, int p);
 /// The same, finished on this rank.
 std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& comm);
 
+/// What is left by a call that does not look at its operation, and adds; nothing for sums and means.
+std::vector<Suspicion> ignored_operation(const Call& call, int p);
+
 /// What likely mistakes leave in the place of a reduction, whichever rank holds it and whoever added:
 /// mean_mistakes(), an operation ignored, and a start that was no
 /// contribution.

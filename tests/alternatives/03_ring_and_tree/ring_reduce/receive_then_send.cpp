@@ -1,5 +1,6 @@
 // Blocking calls in turn: receive a segment, add, send it on. It keeps no two messages under way,
 // and is right.
+#include <algorithm>
 #include <vector>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
@@ -17,26 +18,20 @@ void ring_reduce(
     const int r = comm.rank();
     const int next = (r + 1) % p;
     const int prev = (r - 1 + p) % p;
-    const auto segment = [&](int i) {
-        const Chunk c = chunk_bounds(data.size(), segments, i);
-        return data.subspan(c.begin, c.size());
-    };
 
     for (int i = 0; i < segments; ++i) {
-        const auto mine = segment(i);
-        std::vector<float> in(mine.size());
+        const Chunk c = chunk_bounds(data.size(), segments, i);
+        const auto mine = data.subspan(c.begin, c.size());
+        std::vector<float> partial(mine.begin(), mine.end());
+        std::vector<float> incoming(mine.size());
         if (prev != root) {
-            recv(in, prev, comm);
-        }
-        if (r == root && prev != root) {
-            accumulate(in, mine, op);
-        } else if (prev != root) {
-            accumulate(mine, in, op);
+            recv(incoming, prev, comm);
+            accumulate(incoming, partial, op);
         }
         if (r != root) {
-            send(
-                prev == root ? std::span<const float>(mine) : std::span<const float>(in), next, comm
-            );
+            send(partial, next, comm);
+        } else {
+            std::ranges::copy(partial, mine.begin());
         }
     }
     if (r == root && op == ReduceOp::mean) {

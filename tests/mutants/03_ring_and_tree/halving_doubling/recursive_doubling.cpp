@@ -1,6 +1,6 @@
 // Recursive doubling in its place: half the rounds, too many bytes.
 // state: fail
-// says: CHECK( traffic.bytes_sent <= most_bytes )
+// says: bytes, where at most
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 
 #include "exercises/03_ring_and_tree/halving_doubling.hpp"

@@ -1,0 +1,79 @@
+#include "tests/harness/words/contributions.hpp"
+
+#include <cmath>
+
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/reductions.hpp"
+
+namespace dist::harness {
+namespace {
+
+/// Rank r's contribution, 8^r: a digit of its own in base 8. The sum over 8 ranks is exact in float.
+float digit(int rank) {
+    return std::ldexp(1.0F, 3 * rank);
+}
+
+/// "the sum of ranks 0, 1, 3 (4 times)".
+std::string whose(float sum, int p) {
+    if (std::isnan(sum) || sum != std::floor(sum) || sum < 1 || sum >= digit(p)) {
+        return std::to_string(sum) + ", which is no sum of contributions";
+    }
+    std::string text;
+    for (int rank = 0; rank < p; ++rank) {
+        const int times = (static_cast<int>(sum) >> (3 * rank)) % 8;
+        if (times > 0) {
+            text += (text.empty() ? "the sum of ranks " : ", ") + std::to_string(rank);
+        }
+        if (times > 1) {
+            text += " (" + std::to_string(times) + " times)";
+        }
+    }
+    return text;
+}
+
+/// Whether every element is the sum of the digits of `ranks`.
+Comparison sum_of(const std::set<int>& ranks, const std::vector<float>& data, int p) {
+    float expected = 0;
+    for (const int rank : ranks) {
+        expected += digit(rank);
+    }
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        if (data[i] != expected) {
+            return {
+                false, "index " + std::to_string(i) + ": got " + whose(data[i], p) +
+                           "; expected the sum of ranks " + list(ranks)};
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+void every_rank_once(
+    const Attempt& attempt, const std::vector<int>& worlds, const std::string& why
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        const int p = comm.size();
+        const int r = comm.rank();
+        for (const std::size_t n : {16U, 7U}) {
+            for (int root = 0; root < (attempt.takes.root ? p : 1); ++root) {
+                const Call call{.n = n, .root = root};
+                Buffers buffers{std::vector<float>(n, digit(r))};
+                record(comm, [&] { attempt.call(buffers, call, comm); });
+                const bool has_the_sum = !attempt.takes.root || r == root;
+                const Comparison contributions =
+                    sum_of(has_the_sum ? arc(p, 0, p) : std::set{r}, buffers.data, p);
+                INFO(text_of(attempt, call, comm));
+                INFO(
+                    (has_the_sum ? why
+                                 : "rank " + std::to_string(r) +
+                                       " is not the root: its data is to be left as it was. A "
+                                       "partial result needs memory of its own.")
+                );
+                CHECK(contributions);
+            }
+        }
+    });
+}
+
+}  // namespace dist::harness
