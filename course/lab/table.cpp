@@ -56,8 +56,7 @@ std::string header(const Report& report) {
     );
     text +=
         "# method: algorithms in turn, in a new order each round; input rewritten and ranks "
-        "aligned "
-        "before each call;\n"
+        "aligned before each call;\n"
         "#   time = maximum over ranks, median (min, p95) over clean iterations: no rank lost its "
         "core (over all, where\n"
         "#   an algorithm has fewer than 5 clean ones);\n"

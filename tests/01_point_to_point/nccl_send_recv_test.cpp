@@ -108,8 +108,7 @@ TEST_CASE("nccl_send and nccl_recv take their turn in the stream") {
         comm.wait();
         INFO(
             "rank 0 doubles the data, then sends it; rank 1 receives it, then makes it four times "
-            "as "
-            "large"
+            "as large"
         );
         if (comm.rank() == 1) {
             const auto original = expected;

@@ -242,8 +242,7 @@ TEST_CASE("crossover_bytes: the additions count as well") {
         const LinkCost link{0x1p-20, 0x1p-30, 0x1p-30};
         INFO(
             "p = 8, alpha/beta = 1024 bytes, gamma = beta: the ring starts 11 alpha behind, and "
-            "gains "
-            "1.25 K beta and 2.125 K gamma; 11 * 1024 / 3.375 = 3337.5"
+            "gains 1.25 K beta and 2.125 K gamma; 11 * 1024 / 3.375 = 3337.5"
         );
         CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "3338 bytes");
         INFO("p = 2, bytes travel for nothing: the ring adds half as much");

@@ -98,8 +98,7 @@ std::vector<Suspicion> suspicions(const Parts& parts, int r) {
     known.push_back(
         {{static_cast<float>(std::accumulate(all.begin(), all.end(), 0.0))},
          "that is the sum in double precision, or with its errors made good: a loop in float "
-         "rounds "
-         "after each addition"}
+         "rounds after each addition"}
     );
     const char* const own_sums =
         "that is as if each rank's own sum came first, then the sum of these sums: one loop adds "

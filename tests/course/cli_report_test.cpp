@@ -27,7 +27,9 @@ RankResult standing(int rank, Phase phase) {
     return result;
 }
 
-RankResult waiting(int rank, int peer, const std::string& call, CallKind kind, Direction direction) {
+RankResult waiting(
+    int rank, int peer, const std::string& call, CallKind kind, Direction direction
+) {
     RankResult result = standing(rank, Phase::waiting);
     result.state = RankState::blocked;
     result.call = call;
@@ -98,8 +100,7 @@ TEST_CASE("a rank that waits for one that has returned: either of the two may be
     CHECK(
         explained({standing(0, Phase::returned), sending(1, 0)}) ==
         "rank 1 waits for rank 0, which has returned already without receiving from it: as if rank "
-        "1 "
-        "sent one message too many, or rank 0 received one too few"
+        "1 sent one message too many, or rank 0 received one too few"
     );
 }
 

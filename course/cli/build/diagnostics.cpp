@@ -134,8 +134,7 @@ std::string link_error(
         if (!symbol.empty()) {
             return fmt::format(
                 "{} defines {}, which the course defines already; give yours another name, or make "
-                "it "
-                "static",
+                "it static",
                 file, readable_signature(symbol)
             );
         }

@@ -28,8 +28,7 @@ const harness::Line& line_that_waited(const harness::Slot& slot) {
 
 constexpr const char* kMpirunKilled =
     "mpirun, which started the ranks, was killed, as if by kill() in the code under test: a "
-    "function "
-    "leaves other processes alone";
+    "function leaves other processes alone";
 
 /// Ranks whose watching process ended without a word. mpirun asks the others to end, and they say so,
 /// unless the machine gives them no time to; then it names the first.

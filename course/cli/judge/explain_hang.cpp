@@ -83,8 +83,7 @@ std::string explain_collectives(const TestResult& test) {
     const auto most = std::max_element(by_call.begin(), by_call.end(), by_count);
     return fmt::format(
         "{} {} in {}, {} in {}: every rank calls the same collectives in the same order, with the "
-        "same "
-        "root and size",
+        "same root and size",
         ranks_text(odd->second), odd->second.size() == 1 ? "is" : "are", odd->first,
         by_call.size() == 2 ? "the others" : ranks_text(most->second),
         most == odd ? std::next(odd)->first : most->first
@@ -100,8 +99,7 @@ std::string explain_returned(const TestResult& test) {
         // which of the two is wrong cannot be seen from here
         return fmt::format(
             "rank {0} waits for rank {1}, which has returned already without {2} it: as if rank "
-            "{0} {3} "
-            "one message too many, or rank {1} {4} one too few",
+            "{0} {3} one message too many, or rank {1} {4} one too few",
             rank.rank, partner->rank, sends(rank) ? "receiving from" : "sending to",
             sends(rank) ? "sent" : "expected", sends(rank) ? "received" : "sent"
         );
@@ -184,8 +182,7 @@ std::string explain_left_out(const TestResult& test) {
     if (missing.collectives > 0 && missing.collectives < first.collectives) {
         return fmt::format(
             "{} {} in {}, the collective number {} of this call, and {} {} come after {}: one of "
-            "them was "
-            "left out there, as if by an if, and it need not be the last",
+            "them was left out there, as if by an if, and it need not be the last",
             ranks_text(inside), are, first.call, first.collectives, ranks_text(returned), do_not,
             missing.collectives
         );

@@ -137,8 +137,7 @@ std::string report_build_error(const Result& result) {
 std::string report_not_started(const Result& result, const Exercise& exercise) {
     return fmt::format(
         "  {} is not started: its TODO is still there.\n\nRead:   {}   what it must do\n        {} "
-        "  the "
-        "lesson\nStuck?  ./shardlings hint {}\nEdit:   {}\n",
+        "  the lesson\nStuck?  ./shardlings hint {}\nEdit:   {}\n",
         exercise.name, exercise.header().string(), exercise.lesson().string(), exercise.name,
         result.source
     );

@@ -26,8 +26,7 @@ int descriptor = -1;
     std::snprintf(
         my_slot().end_message, sizeof my_slot().end_message,
         "rank %d cannot write down how its tests went (%s): does the code close files that it has "
-        "not "
-        "opened?",
+        "not opened?",
         world_rank(), reason.c_str()
     );
     note_if_full();

@@ -53,8 +53,7 @@ void note_overrun(std::span<const std::byte> buffer, const char* name) {
         std::snprintf(
             my_slot().overrun, sizeof my_slot().overrun,
             "%s was told of %s where %zu are, as if a count in bytes stood for one in elements, or "
-            "a "
-            "loop went one too far",
+            "a loop went one too far",
             name, counted(static_cast<long>(buffer.size()), "byte").c_str(), *room
         );
     }
