@@ -181,7 +181,7 @@ TEST_CASE("send and recv count ranks in the communicator that was given") {
 }
 
 TEST_CASE("send and recv throw dist::Error if a message fails") {
-    reports_failures(kAttempt);
+    reports_failures(kAttempt, {2});  // who has nothing to do sees no failure
 }
 
 TEST_CASE("send and recv are right among 11 ranks", "[many]") {

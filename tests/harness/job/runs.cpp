@@ -214,22 +214,35 @@ bool some_rank_failed() {
     return board().failed_test == test_number;
 }
 
-void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body) {
+void on_ranks_each(
+    const std::vector<int>& sizes,
+    const std::function<std::size_t(int p)>& count,
+    const std::function<void(const Communicator&, std::size_t number)>& body
+) {
     if (!selected) {
         return;
     }
     for (const int p : sizes_to_run(sizes)) {
-        if (board().failed_test == test_number || board().died != 0) {
-            return;
-        }
         if (p > world_size()) {
             worsen(
                 Outcome::fail, "the test asks for more ranks than exercises/course.toml gives it"
             );
             return;
         }
-        run_on(p, body);
+        for (std::size_t number = 0; number < count(p); ++number) {
+            if (board().failed_test == test_number || board().died != 0) {
+                return;
+            }
+            run_on(p, [&](const Communicator& comm) { body(comm, number); });
+        }
     }
+}
+
+void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body) {
+    on_ranks_each(
+        sizes, [](int) { return std::size_t{1}; },
+        [&](const Communicator& comm, std::size_t) { body(comm); }
+    );
 }
 
 void on_ranks(

@@ -3,24 +3,51 @@
 #include <unistd.h>
 
 #include "course/protocol/protocol.hpp"
+#include "tests/harness/job/runs.hpp"
 
 namespace dist::harness {
 namespace {
 
 constexpr std::size_t kLarge = 100'000;  // a length from here on is tried once, not for each root
 
-std::vector<int> roots(const Attempt& attempt, const Call& call, const Communicator& comm) {
+using Calls = std::vector<Call>;
+
+/// `call` with each root that it is tried with on p ranks.
+Calls with_roots(const Attempt& attempt, Call call, int p) {
+    Calls all;
     if (!attempt.takes.root) {
-        return {0};
+        return {call};
     }
-    if (call.n >= kLarge) {
-        return {comm.size() - 1};
-    }
-    std::vector<int> all;
-    for (int root = 0; root < comm.size(); ++root) {
-        all.push_back(root);
+    for (int root = call.n >= kLarge ? p - 1 : 0; root < p; ++root) {
+        call.root = root;
+        all.push_back(call);
     }
     return all;
+}
+
+/// `like` with each of lengths(p), and each root.
+Calls with_lengths(const Attempt& attempt, Call like, int p) {
+    Calls all;
+    for (const std::size_t n : lengths(p)) {
+        like.n = n;
+        const Calls some = with_roots(attempt, like, p);
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+/// A body of its own for each call on each world.
+void for_each_call(
+    const std::vector<int>& worlds,
+    const std::function<Calls(int p)>& calls_on,
+    const std::function<void(const Call&, const Communicator&)>& body
+) {
+    on_ranks_each(
+        worlds, [&](int p) { return calls_on(p).size(); },
+        [&](const Communicator& comm, std::size_t number) {
+            body(calls_on(comm.size())[number], comm);
+        }
+    );
 }
 
 /// One call, and its outcome; record() for its end: nobody goes on before all have returned.
@@ -73,53 +100,51 @@ void calls_in_a_row(
 void every_call(
     const Attempt& attempt, const std::vector<Call>& calls, const std::vector<int>& worlds
 ) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (const Call& call : calls) {
-            check_one(attempt, call, comm);
-        }
-    });
+    for_each_call(
+        worlds, [&](int) { return calls; },
+        [&](const Call& call, const Communicator& comm) { check_one(attempt, call, comm); }
+    );
 }
 
 void every_length(const Attempt& attempt, const std::vector<int>& worlds) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (const std::size_t n : lengths(comm.size())) {
-            Call call{.n = n};
-            for (const int root : roots(attempt, call, comm)) {
-                call.root = root;
-                check_one(attempt, call, comm);
-            }
-        }
-    });
+    for_each_call(
+        worlds, [&](int p) { return with_lengths(attempt, {}, p); },
+        [&](const Call& call, const Communicator& comm) { check_one(attempt, call, comm); }
+    );
 }
 
 void every_operation(const Attempt& attempt, const std::vector<int>& worlds) {
     using enum ReduceOp;
-    const std::vector<Call> calls = {
-        {.op = mean},
-        {.op = product},
-        {.op = min},
-        {.op = max},
-        {.op = max, .values = Values::negative},
-        {.op = min, .values = Values::positive}};
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (Call call : calls) {
+    const auto calls_on = [](int p) {
+        Calls all;
+        for (Call call : Calls{
+                 {.op = mean},
+                 {.op = product},
+                 {.op = min},
+                 {.op = max},
+                 {.op = max, .values = Values::negative},
+                 {.op = min, .values = Values::positive}}) {
             for (const std::size_t n : {7U, 0U, 1U, 1000U}) {
                 call.n = n;
-                call.root = comm.size() - 1;
-                check_one(attempt, call, comm);
+                call.root = p - 1;
+                all.push_back(call);
             }
         }
+        return all;
+    };
+    for_each_call(worlds, calls_on, [&](const Call& call, const Communicator& comm) {
+        check_one(attempt, call, comm);
     });
 }
 
 void on_many_ranks(const Attempt& attempt) {
-    on_ranks(std::vector<int>{kManyRanks}, [&](const Communicator& comm) {
-        for (const std::size_t n : {7U, 11U, 1000U}) {
-            for (const int root : attempt.takes.root ? std::vector{0, 5, 10} : std::vector{0}) {
-                check_one(attempt, {.n = n, .root = root}, comm);
-            }
+    Calls calls;
+    for (const std::size_t n : {7U, 11U, 1000U}) {
+        for (const int root : attempt.takes.root ? std::vector{0, 5, 10} : std::vector{0}) {
+            calls.push_back({.n = n, .root = root});
         }
-    });
+    }
+    every_call(attempt, calls, {kManyRanks});
 }
 
 void two_in_a_row(const Attempt& attempt, const std::string& why) {
@@ -156,28 +181,26 @@ void on_other_communicators(const Attempt& attempt) {
 }
 
 void same_bits(const Attempt& attempt, const std::string& why, const std::vector<int>& worlds) {
-    using enum ReduceOp;
-    // a mean of whole numbers has no short last bit: it shows who divides, and who multiplies
-    const std::vector<Call> calls = {
-        {.op = sum, .values = Values::order_matters},
-        {.op = mean, .values = Values::order_matters},
-        {.op = mean}};
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (Call call : calls) {
-            for (const std::size_t n : lengths(comm.size())) {
-                call.n = n;
-                Buffers buffers = attempt.before(call, comm);
-                attempt.call(buffers, call, comm);
-                const Comparison bits = same_on_all_ranks(buffers.data, comm);
-                INFO(text_of(attempt, call, comm));
-                INFO(
-                    "Ranks that add in different orders round differently, and replicas of a model "
-                    "drift apart."
-                );
-                INFO(why);
-                CHECK(bits);
+    const auto calls_on = [](int p) {
+        Calls all;
+        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean}) {
+            for (const std::size_t n : lengths(p)) {
+                all.push_back({.n = n, .op = op, .values = Values::order_matters});
             }
         }
+        return all;
+    };
+    for_each_call(worlds, calls_on, [&](const Call& call, const Communicator& comm) {
+        Buffers buffers = attempt.before(call, comm);
+        attempt.call(buffers, call, comm);
+        const Comparison bits = same_on_all_ranks(buffers.data, comm);
+        INFO(text_of(attempt, call, comm));
+        INFO(
+            "Ranks that add in different orders round differently, and replicas of a model drift "
+            "apart."
+        );
+        INFO(why);
+        CHECK(bits);
     });
 }
 
@@ -221,25 +244,21 @@ void costs(
     const std::vector<int>& worlds,
     const Call& like
 ) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (const std::size_t n : lengths(comm.size())) {
-            Call call = like;
-            call.n = n;
-            for (const int root : roots(attempt, call, comm)) {
-                call.root = root;
-                Buffers buffers = attempt.before(call, comm);
-                const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
-                const Comparison spent = within(traffic, cost(call, comm));
-                INFO(text_of(attempt, call, comm));
-                INFO(why);
-                CHECK(spent);
-            }
+    for_each_call(
+        worlds, [&](int p) { return with_lengths(attempt, like, p); },
+        [&](const Call& call, const Communicator& comm) {
+            Buffers buffers = attempt.before(call, comm);
+            const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+            const Comparison spent = within(traffic, cost(call, comm));
+            INFO(text_of(attempt, call, comm));
+            INFO(why);
+            CHECK(spent);
         }
-    });
+    );
 }
 
-void reports_failures(const Attempt& attempt) {
-    on_ranks({3, 2}, [&](const Communicator& comm) {
+void reports_failures(const Attempt& attempt, const std::vector<int>& worlds) {
+    on_ranks(worlds, [&](const Communicator& comm) {
         const Call call;
         Buffers buffers = attempt.before(call, comm);
         const FailingMessages failing;

@@ -73,6 +73,6 @@ void costs(
 );
 
 /// A message that fails is an error: where all do, every rank throws dist::Error.
-void reports_failures(const Attempt& attempt);
+void reports_failures(const Attempt& attempt, const std::vector<int>& worlds = {3, 2});
 
 }  // namespace dist::harness
