@@ -59,7 +59,8 @@ TEST_CASE("all_gather gives every rank all chunks, in rank order") {
 TEST_CASE("all_gather sends every message from or to rank 0: chunks to it, the whole back") {
     costs(
         kAttempt, through_rank_0,
-        "Gather to rank 0, one chunk from each, then broadcast from rank 0, the whole to each. "
+        "That is a gather to rank 0, one chunk from each, then a broadcast from rank 0, the whole "
+        "to each. "
         "Anything else is another algorithm."
     );
 }

@@ -2,6 +2,8 @@
 // messages.
 #include "exercises/02_naive_collectives/barrier.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <unistd.h>
 
 #include "tests/02_naive_collectives/shared_flags.hpp"
@@ -15,6 +17,11 @@ namespace {
 const Forbid kForbid({"collectives"}, "barrier is to be built from messages");
 
 using Barrier = void (*)(const Communicator&);
+
+const std::vector<int> kUpTo8 = {3, 1, 2, 4, 5, 8};
+constexpr const char* kThroughRank0 = "All report to rank 0, then rank 0 lets all go.";
+constexpr const char* kByDissemination =
+    "ceil(log2 p) steps, in step k a message to r + 2^k and one from r - 2^k, mod p";
 
 std::string ranks_text(const std::set<int>& ranks) {
     return (ranks.size() == 1 ? "rank " : "ranks ") + list(ranks);
@@ -42,19 +49,15 @@ void check_all_had_come(Barrier enter, int late, const Communicator& comm, int u
     CHECK(all_in_time);
 }
 
-void nobody_leaves_early(Barrier enter, int first_use, const std::vector<int>& worlds) {
+/// Each rank in turn comes late; with `again` to the second of two calls.
+void nobody_leaves_early(
+    Barrier enter, int first_use, const std::vector<int>& worlds, bool again = false
+) {
     on_ranks(worlds, [&](const Communicator& comm) {
         for (int late = 0; late < comm.size(); ++late) {
-            check_all_had_come(enter, late, comm, first_use + late);
-        }
-    });
-}
-
-void late_to_the_second(Barrier enter, int first_use) {
-    on_ranks({3, 2, 4, 5, 8}, [&](const Communicator& comm) {
-        for (int late = 0; late < comm.size(); ++late) {
-            enter(comm);
-            INFO("the second of two calls");
+            if (again) {
+                enter(comm);
+            }
             check_all_had_come(enter, late, comm, first_use + late);
         }
     });
@@ -65,7 +68,6 @@ void in_groups(Barrier enter, int first_use) {
         const Communicator reversed = comm.split(0, -comm.rank());
         const Communicator half = comm.split(comm.rank() % 2);
         for (int late = 0; late < comm.size(); ++late) {
-            INFO("all ranks, numbered from the other end");
             check_all_had_come(enter, late, reversed, first_use + late);
         }
         enter(half);  // the other half has a barrier of its own
@@ -86,7 +88,7 @@ void spends(
     Barrier enter,
     const std::function<Cost(const Communicator&)>& cost,
     const std::string& why,
-    const std::vector<int>& worlds = {3, 1, 2, 4, 5, 8, 7, 6}
+    const std::vector<int>& worlds
 ) {
     on_ranks(worlds, [&](const Communicator& comm) {
         const Traffic traffic = record(comm, [&] { enter(comm); });
@@ -105,6 +107,23 @@ Cost through_rank_0(const Communicator& comm) {
         .messages_received = exactly(count),
         .rounds = at_most(2L * (comm.size() - 1)),
         .partners = comm.rank() == 0 ? std::nullopt : std::optional(std::set{0})};
+}
+
+/// Whether rank 0 had heard from all when its first message left. The tests' sends wait for their
+/// receivers, and so hold ranks back that a buffered send would let go.
+Comparison all_report_first(const Communicator& comm) {
+    int heard = 0;
+    int lets_go = std::numeric_limits<int>::max();
+    for (const MessageRecord& message : recorded_messages(comm)) {
+        if (message.dst == 0) {
+            heard = std::max(heard, message.end);
+        } else {
+            lets_go = std::min(lets_go, message.begin);
+        }
+    }
+    return {
+        heard <= lets_go, "rank 0 let a rank go in round " + std::to_string(lets_go + 1) +
+                              ", before all had reported: that took " + std::to_string(heard)};
 }
 
 Cost by_dissemination(const Communicator& comm) {
@@ -128,22 +147,27 @@ Cost in_few_rounds(const Communicator& comm) {
 }  // namespace
 
 TEST_CASE("barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(barrier, 0, {3, 1, 2, 4, 5, 8});
+    nobody_leaves_early(barrier, 0, kUpTo8);
 }
 
 TEST_CASE("barrier is one message from each rank to rank 0, and one back") {
-    spends(barrier, through_rank_0, "All report to rank 0, then rank 0 lets all go.");
+    spends(barrier, through_rank_0, kThroughRank0, kUpTo8);
+}
+
+TEST_CASE("barrier lets nobody go before all have reported, also where sends do not wait") {
+    on_ranks(kUpTo8, [](const Communicator& comm) {
+        record(comm, [&] { barrier(comm); });
+        const Comparison in_order = all_report_first(comm);
+        CHECK(in_order);
+    });
 }
 
 TEST_CASE("dissemination_barrier lets nobody leave before everybody has come, whoever is late") {
-    nobody_leaves_early(dissemination_barrier, 20, {3, 1, 2, 4, 5, 8});
+    nobody_leaves_early(dissemination_barrier, 20, kUpTo8);
 }
 
 TEST_CASE("dissemination_barrier sends to r + 1, r + 2, r + 4, ... and to no others") {
-    spends(
-        dissemination_barrier, by_dissemination,
-        "ceil(log2 p) steps, in step k a message to r + 2^k and one from r - 2^k, mod p"
-    );
+    spends(dissemination_barrier, by_dissemination, kByDissemination, kUpTo8);
 }
 
 TEST_CASE("dissemination_barrier is over after ceil(log2 p) rounds") {
@@ -155,8 +179,8 @@ TEST_CASE("dissemination_barrier is over after ceil(log2 p) rounds") {
 }
 
 TEST_CASE("both barriers can be called twice in a row") {
-    late_to_the_second(barrier, 40);
-    late_to_the_second(dissemination_barrier, 60);
+    nobody_leaves_early(barrier, 40, kUpTo8, true);
+    nobody_leaves_early(dissemination_barrier, 60, kUpTo8, true);
 }
 
 TEST_CASE("both barriers stay inside the communicator they are given") {
@@ -167,4 +191,6 @@ TEST_CASE("both barriers stay inside the communicator they are given") {
 TEST_CASE("both barriers are right on 11 ranks", "[many]") {
     nobody_leaves_early(barrier, 0, {11});
     nobody_leaves_early(dissemination_barrier, 20, {11});
+    spends(barrier, through_rank_0, kThroughRank0, {11});
+    spends(dissemination_barrier, by_dissemination, kByDissemination, {11});
 }
