@@ -72,10 +72,11 @@ Cost messages_of_a_ring(const Call& call, const Communicator& comm) {
 }
 
 Cost steps_of_a_ring(const Call& call, const Communicator& comm) {
-    const bool full = call.n >= 1000;  // an empty chunk need not be sent
-    return {
-        .rounds = rounds_within(2L * (comm.size() - 1)),
-        .partners = full ? std::optional(neighbours(comm)) : std::nullopt};
+    Cost cost{.rounds = rounds_within(2L * (comm.size() - 1)), .among = neighbours(comm)};
+    if (call.n >= static_cast<std::size_t>(comm.size())) {  // an empty chunk need not be sent
+        cost.partners = neighbours(comm);
+    }
+    return cost;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/harness/words/cost.hpp"
 
+#include <algorithm>
+
 namespace dist::harness {
 namespace {
 
@@ -50,6 +52,12 @@ Comparison within(const Traffic& traffic, const Cost& cost) {
     found.check("sent to", traffic.sent_to, cost.sent_to);
     found.check("received from", traffic.received_from, cost.received_from);
     found.check("exchanged messages with", traffic.partners(), cost.partners);
+    if (cost.among && !std::ranges::includes(*cost.among, traffic.partners())) {
+        found.add(
+            "exchanged messages with " + list(traffic.partners()) + ", where only " +
+            list(*cost.among) + " can be right"
+        );
+    }
     if (traffic.rounds < cost.rounds.least || traffic.rounds > cost.rounds.most) {
         found.add(
             "took part in a chain of " + counted(traffic.rounds, "message") +

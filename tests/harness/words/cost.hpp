@@ -32,6 +32,7 @@ struct Cost {
     std::optional<std::set<int>> sent_to = {};
     std::optional<std::set<int>> received_from = {};
     std::optional<std::set<int>> partners = {};  // both of these together
+    std::optional<std::set<int>> among = {};     // all partners are of these, which need not all be
 };
 
 /// Whether `traffic` is within `cost`; otherwise it says by how much it is not: "it sent 56 bytes,
