@@ -131,6 +131,10 @@ TEST_CASE("all_to_all stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("all_to_all throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("all_to_all is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

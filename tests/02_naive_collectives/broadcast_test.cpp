@@ -68,6 +68,10 @@ TEST_CASE("broadcast stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("broadcast throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("broadcast is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

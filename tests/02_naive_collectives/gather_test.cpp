@@ -97,6 +97,10 @@ TEST_CASE("gather stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("gather throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("gather is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -118,6 +118,10 @@ TEST_CASE("reduce_scatter stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("reduce_scatter throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("reduce_scatter is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

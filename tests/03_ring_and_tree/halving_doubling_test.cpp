@@ -109,6 +109,10 @@ TEST_CASE("halving_doubling stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("halving_doubling throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("halving_doubling is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -103,6 +103,10 @@ TEST_CASE("recursive_doubling stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("recursive_doubling throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("recursive_doubling is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -141,6 +141,10 @@ TEST_CASE("ring_all_gather stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("ring_all_gather throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("ring_all_gather is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

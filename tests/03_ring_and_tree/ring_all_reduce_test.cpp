@@ -113,6 +113,10 @@ TEST_CASE("ring_all_reduce stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("ring_all_reduce throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("ring_all_reduce is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -111,6 +111,10 @@ TEST_CASE("ring_reduce stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("ring_reduce throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("ring_reduce is right on 11 ranks, and still a pipeline", "[many]") {
     on_many_ranks(kAttempt);
     is_a_pipeline(kPipeline, {kManyRanks});

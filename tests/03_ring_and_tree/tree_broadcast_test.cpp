@@ -84,6 +84,10 @@ TEST_CASE("tree_broadcast stays inside the communicator it is given") {
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("tree_broadcast throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("tree_broadcast is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }
