@@ -93,7 +93,8 @@ TEST_CASE("all_to_all keeps every rank busy in every round: nobody is everyone's
     costs(
         kAttempt, rounds,
         "A rank takes in one message a round, so those that send to the same rank wait for each "
-        "other. p - 1 rounds do: in step s everyone sends to r + s while it receives from r - s.",
+        "other. A round for each of the others does: in step s everyone sends to r + s while it "
+        "receives from r - s.",
         {4, 5, 8}
     );
 }

@@ -113,10 +113,14 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds) {
 }
 
 void on_many_ranks(const Attempt& attempt) {
+    using enum ReduceOp;
     on_ranks(std::vector<int>{kManyRanks}, [&](const Communicator& comm) {
         for (const std::size_t n : {7U, 11U, 1000U}) {
             for (const int root : attempt.takes.root ? std::vector{0, 5, 10} : std::vector{0}) {
-                check_one(attempt, {.n = n, .root = root}, comm);
+                for (const ReduceOp op :
+                     attempt.takes.op ? std::vector{sum, max} : std::vector{sum}) {
+                    check_one(attempt, {.n = n, .op = op, .root = root}, comm);
+                }
             }
         }
     });
@@ -177,39 +181,6 @@ void same_bits(const Attempt& attempt, const std::string& why, const std::vector
                 INFO(why);
                 CHECK(bits);
             }
-        }
-    });
-}
-
-void refuses_roots(const Attempt& attempt) {
-    on_ranks({3, 1, 2}, [&](const Communicator& comm) {
-        for (const int root : {comm.size(), comm.size() + 3, -1}) {
-            for (const std::size_t n : {7U, 0U}) {
-                INFO(
-                    "root " << root << " of " << comm.size() << " ranks, " << n
-                            << " floats: every rank must refuse it"
-                );
-                const Call call{.n = n, .root = root};
-                Buffers buffers = attempt.before(call, comm);
-                const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
-                CHECK(got.what == kInvalidArgument);
-                INFO("it refused, after it had sent messages");
-                CHECK(got.traffic.messages_sent == 0);
-            }
-        }
-    });
-}
-
-void refuses_segments(const Attempt& attempt) {
-    on_ranks({3, 1, 2}, [&](const Communicator& comm) {
-        for (const int segments : {0, -1}) {
-            INFO(segments << " segments: every rank must refuse that");
-            const Call call{.segments = segments};
-            Buffers buffers = attempt.before(call, comm);
-            const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
-            CHECK(got.what == kInvalidArgument);
-            INFO("it refused, after it had sent messages");
-            CHECK(got.traffic.messages_sent == 0);
         }
     });
 }
