@@ -124,6 +124,17 @@ TEST_CASE("all_to_all refuses an out that is not as long as in, before it sends 
     refuses_lengths(kAttempt, &Buffers::out);
 }
 
+TEST_CASE("all_to_all refuses blocks that are longer than an int can say") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        const Reserved whole((std::size_t{1} << 31U) * static_cast<std::size_t>(comm.size()));
+        const CrashMeans crash("it took up blocks of 2^31 floats, which it has to refuse first");
+        const Answer got = answer(comm, [&] { all_to_all(whole.floats(), whole.floats(), comm); });
+        INFO("blocks of 2^31 floats: MPI takes lengths as int");
+        CHECK(got.what == kInvalidArgument);
+        CHECK(got.traffic.messages_sent == 0);
+    });
+}
+
 TEST_CASE("all_to_all can be called twice in a row") {
     two_in_a_row(kAttempt);
 }
