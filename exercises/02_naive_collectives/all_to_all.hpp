@@ -10,7 +10,7 @@ namespace dist {
 
 /// Sends block j of every rank r's `in` to rank j, where it becomes block r of `out`.
 ///
-/// in      p blocks of m = in.size() / p elements each, m < 2^31, block j for rank j. Left as it is.
+/// in      p blocks of m = in.size() / p elements each, block j for rank j. Left as it is.
 /// out     out: p blocks of m elements each, block j from rank j. As long as in.
 /// comm    collective: every rank of `comm` makes this call, with the same length.
 ///

@@ -18,8 +18,8 @@ namespace dist {
 ///
 /// Cost    2(p-1) messages, all of them from or to rank 0: p-1 of n floats to it, p-1 of a chunk
 ///         (about n/p floats) back. 2(p-1) rounds: reduce, then scatter.
-/// Errors  those of reduce and scatter: std::invalid_argument on rank 0 if out is not as long as its
-///         chunk, dist::Error on any other rank; dist::Error if a message fails.
+/// Errors  those of reduce and scatter: after the reduction, std::invalid_argument or dist::Error on
+///         the rank whose out is not as long as its chunk; dist::Error if a message fails.
 /// Source  MPI 3.1 standard, section 5.10, "Reduce-Scatter".
 void reduce_scatter(
     std::span<const float> in, std::span<float> out, ReduceOp op, const Communicator& comm

@@ -93,7 +93,8 @@ TEST_CASE("all_to_all keeps every rank busy in every round: nobody is everyone's
     costs(
         kAttempt, rounds,
         "A rank takes in one message a round, so those that send to the same rank wait for each "
-        "other. p - 1 rounds do: in step s everyone sends to r + s while it receives from r - s.",
+        "other. A round for each of the others does: in step s everyone sends to r + s while it "
+        "receives from r - s.",
         {4, 5, 8}
     );
 }
@@ -121,6 +122,17 @@ TEST_CASE("all_to_all refuses lengths that do not fit") {
 
 TEST_CASE("all_to_all refuses an out that is not as long as in, before it sends anything") {
     refuses_lengths(kAttempt, &Buffers::out);
+}
+
+TEST_CASE("all_to_all refuses blocks that are longer than an int can say") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        const Reserved whole((std::size_t{1} << 31U) * static_cast<std::size_t>(comm.size()));
+        const CrashMeans crash("it took up blocks of 2^31 floats, which it has to refuse first");
+        const Answer got = answer(comm, [&] { all_to_all(whole.floats(), whole.floats(), comm); });
+        INFO("blocks of 2^31 floats: MPI takes lengths as int");
+        CHECK(got.what == kInvalidArgument);
+        CHECK(got.traffic.messages_sent == 0);
+    });
 }
 
 TEST_CASE("all_to_all can be called twice in a row") {

@@ -24,9 +24,13 @@ void refuses_lengths(
 enum class Meets { at_that_rank, at_the_root };
 
 /// Another rank than the root has a `buffer` that is one float too long or too short, each in turn:
-/// dist::Error where it meets the message, and all others return.
+/// an exception of `by` where it meets the message, and all others return.
 void notices_lengths(
-    const Attempt& attempt, Part buffer, Meets meets, const std::vector<int>& worlds
+    const Attempt& attempt,
+    Part buffer,
+    Meets meets,
+    const std::vector<int>& worlds,
+    const std::set<std::string>& by = {kError}
 );
 
 }  // namespace dist::harness

@@ -1,5 +1,6 @@
 // Each step begins its receive before it sends.
 #include <algorithm>
+#include <utility>
 
 #include <mpi.h>
 
@@ -14,6 +15,7 @@ void all_to_all(std::span<const float> in, std::span<float> out, const Communica
     expects(in.size() == out.size(), "all_to_all: out must be as long as in");
     expects(in.size() % static_cast<std::size_t>(p) == 0, "all_to_all: p must divide in.size()");
     const std::size_t m = in.size() / static_cast<std::size_t>(p);
+    expects(std::in_range<int>(m), "all_to_all: a block holds at most 2^31 - 1 elements");
     const auto block = [m](auto data, int i) {
         return data.subspan(static_cast<std::size_t>(i) * m, m);
     };
