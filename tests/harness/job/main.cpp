@@ -93,6 +93,9 @@ std::string with_singulars(std::string text) {
         if (at > 0 && (in_word(text[at - 1]) || std::strchr(".,-", text[at - 1]) != nullptr)) {
             continue;  // the end of another number
         }
+        if (at > 1 && text[at - 1] == ' ' && std::strchr("-+*/", text[at - 2]) != nullptr) {
+            continue;  // p - 1 rounds
+        }
         for (const std::string_view word : kWords) {
             const std::size_t end = at + 2 + word.size();
             if (text.compare(at + 2, word.size(), word) == 0 &&
