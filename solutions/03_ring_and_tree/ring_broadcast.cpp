@@ -11,10 +11,6 @@ namespace dist {
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm) {
     expects(0 <= root && root < comm.size(), "ring_broadcast: root must be a rank of comm");
     expects(segments >= 1, "ring_broadcast: segments must be at least 1");
-    expects(
-        std::in_range<int>(data.size() / static_cast<std::size_t>(segments) + 1),
-        "ring_broadcast: a segment holds at most 2^31 - 1 elements"
-    );
     const int p = comm.size();
     const int r = comm.rank();
     const int next = (r + 1) % p;
@@ -30,6 +26,7 @@ void ring_broadcast(std::span<float> data, int root, int segments, const Communi
         const std::span<float> in = i < segments ? segment(i) : std::span<float>();
         const int src = i < segments && r != root ? prev : MPI_PROC_NULL;
         const int dst = i > 0 && next != root ? next : MPI_PROC_NULL;
+        expects(std::in_range<int>(in.size()), "ring_broadcast: a segment is too long for an int");
         MPI_CHECK(MPI_Sendrecv(
             out.data(), static_cast<int>(out.size()), MPI_FLOAT, dst, 0,  //
             in.data(), static_cast<int>(in.size()), MPI_FLOAT, src, 0,    //
