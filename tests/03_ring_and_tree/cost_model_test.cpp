@@ -53,7 +53,9 @@ struct Guess {
 Comparison near(
     double got, double expected, const std::vector<Guess>& guesses = {}, double tolerance = 1e-12
 ) {
-    const auto equal = [&](double a, double b) { return std::abs(a - b) <= tolerance * b; };
+    const auto equal = [&](double a, double b) {
+        return std::abs(a - b) <= tolerance * std::abs(b);
+    };
     if (equal(got, expected)) {
         return {};
     }
@@ -190,6 +192,15 @@ TEST_CASE("fit finds alpha and beta of points on a line") {
     });
 }
 
+TEST_CASE("fit gives the nearest line also where that begins below 0 seconds") {
+    on_ranks({1}, [](const Communicator&) {
+        const LinkCost link = fit(std::vector<Measurement>{{10, 1.0}, {20, 3.0}});
+        INFO("10 bytes took 1 s, 20 bytes 3 s: the line may meet 0 bytes below 0 seconds");
+        CHECK(near(link.alpha_s, -1.0, {}, 1e-6));
+        CHECK(near(link.beta_s_per_byte, 0.2, {}, 1e-6));
+    });
+}
+
 TEST_CASE("fit weighs by relative errors") {
     on_ranks({1}, [](const Communicator&) {
         const std::vector<Measurement> points = {{0, 1.0}, {10, 1.0}, {10, 2.0}};
@@ -216,6 +227,10 @@ TEST_CASE("fit refuses points that determine no line, and times that are not abo
         );
         CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, 0.0}, {9, 0.3}}), std::invalid_argument);
         CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, -0.1}, {9, 0.3}}), std::invalid_argument);
+        INFO("NaN is a time that is not above 0");
+        CHECK_THROWS_AS(
+            fit(std::vector<Measurement>{{7, std::nan("")}, {9, 0.3}}), std::invalid_argument
+        );
     });
 }
 

@@ -61,10 +61,9 @@ Comparison from_root(
     return same(elements(tensor), input(n, root, salt), 0.0, known);
 }
 
-}  // namespace
-
-TEST_CASE("broadcast_parameters gives every rank the root's numbers, from every root") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+/// The root's numbers on every rank of these worlds, from every root.
+void gives_the_roots_numbers(const std::vector<int>& worlds) {
+    on_ranks(worlds, [](const Communicator& comm) {
         for (int root = 0; root < comm.size(); ++root) {
             const auto parameters = model(comm.rank());
             broadcast_parameters(parameters, root, comm);
@@ -74,6 +73,12 @@ TEST_CASE("broadcast_parameters gives every rank the root's numbers, from every 
             }
         }
     });
+}
+
+}  // namespace
+
+TEST_CASE("broadcast_parameters gives every rank the root's numbers, from every root") {
+    gives_the_roots_numbers({3, 1, 2, 4, 5});
 }
 
 TEST_CASE("broadcast_parameters writes into the tensors that are there") {
@@ -177,4 +182,8 @@ TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
             }
         }
     });
+}
+
+TEST_CASE("broadcast_parameters is right on 11 ranks", "[many]") {
+    gives_the_roots_numbers({11});
 }

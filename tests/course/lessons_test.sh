@@ -90,7 +90,7 @@ renew() { # BASE
     place=$(cat "$1.place")
     file=${place%:*}
     line=${place##*:}
-    bash -c "$(cat "$1.command")" </dev/null 2>&1 | as_shown "$1.expected" >"$1.new"
+    bash -c "$(cat "$1.command")" </dev/null 2>&1 | without_progress | as_shown "$1.expected" >"$1.new"
     awk -v at="$line" -v new="$1.new" '
         NR <= at { print; next }
         /^```/ && !done { while ((getline text < new) > 0) print text; done = 1 }
