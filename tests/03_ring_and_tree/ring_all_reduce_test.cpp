@@ -72,7 +72,8 @@ Cost messages_of_a_ring(const Call& call, const Communicator& comm) {
 }
 
 Cost steps_of_a_ring(const Call& call, const Communicator& comm) {
-    Cost cost{.rounds = rounds_within(2L * (comm.size() - 1)), .among = neighbours(comm)};
+    Cost cost{
+        .rounds = ring_rounds(2L * (comm.size() - 1), comm.size()), .among = neighbours(comm)};
     if (call.n >= static_cast<std::size_t>(comm.size())) {  // an empty chunk need not be sent
         cost.partners = neighbours(comm);
     }

@@ -96,7 +96,7 @@ const Attempt kAttempt{
 Cost to_the_next_rank(const Call& call, const Communicator& comm) {
     const int p = comm.size();
     const int r = comm.rank();
-    Cost cost{.rounds = rounds_within(p - 1), .among = neighbours(comm)};
+    Cost cost{.rounds = ring_rounds(p - 1, p), .among = neighbours(comm)};
     if (p > 1 && call.n >= static_cast<std::size_t>(p)) {  // an empty chunk need not be sent
         cost.sent_to = {(r + 1) % p};
         cost.received_from = {(r - 1 + p) % p};

@@ -58,4 +58,10 @@ inline Bound rounds_within(long best) {
     return at_most(2 * best);
 }
 
+/// The rounds of `steps` steps on a ring of p ranks. Who first sends, then receives takes two for a step,
+/// and three where p is odd: two senders stand side by side then.
+inline Bound ring_rounds(long steps, int p) {
+    return at_most(steps * (2 + p % 2));
+}
+
 }  // namespace dist::harness
