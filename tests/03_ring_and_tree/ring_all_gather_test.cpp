@@ -2,6 +2,7 @@
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/03_ring_and_tree/ring_half.hpp"
 #include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
@@ -91,25 +92,6 @@ const Attempt kAttempt{
                 b.data, expected, 0.0, is_short ? mistakes(call, comm) : std::vector<Suspicion>()
             );
         }};
-
-Cost to_the_next_rank(const Call& call, const Communicator& comm) {
-    const int p = comm.size();
-    const int r = comm.rank();
-    Cost cost{.rounds = ring_rounds(p - 1, p), .among = neighbours(comm)};
-    if (p > 1 && call.n >= static_cast<std::size_t>(p)) {  // an empty chunk need not be sent
-        cost.sent_to = {(r + 1) % p};
-        cost.received_from = {(r - 1 + p) % p};
-    }
-    return cost;
-}
-
-Cost one_chunk_a_step(const Call& call, const Communicator& comm) {
-    const long steps = comm.size() - 1;
-    const long chunk = ceil_div(call.n, comm.size());
-    return {
-        .messages_sent = at_most(steps),
-        .bytes_sent = {4 * (static_cast<long>(call.n) - chunk), 4 * steps * chunk}};
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/03_ring_and_tree/ring_half.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 
@@ -92,25 +93,6 @@ const Attempt kAttempt{
     .call = [](Buffers& b, const Call& call, const Communicator& comm
             ) { ring_reduce_scatter(b.data, call.op, comm); },
     .outcome = my_chunk_is_reduced};
-
-Cost to_the_next_rank(const Call& call, const Communicator& comm) {
-    const int p = comm.size();
-    const int r = comm.rank();
-    Cost cost{.rounds = ring_rounds(p - 1, p), .among = neighbours(comm)};
-    if (p > 1 && call.n >= static_cast<std::size_t>(p)) {  // an empty chunk need not be sent
-        cost.sent_to = {(r + 1) % p};
-        cost.received_from = {(r - 1 + p) % p};
-    }
-    return cost;
-}
-
-Cost one_chunk_a_step(const Call& call, const Communicator& comm) {
-    const long steps = comm.size() - 1;
-    const long chunk = ceil_div(call.n, comm.size());
-    return {
-        .messages_sent = at_most(steps),
-        .bytes_sent = {4 * (static_cast<long>(call.n) - chunk), 4 * steps * chunk}};
-}
 
 }  // namespace
 

@@ -51,13 +51,12 @@ void for_each_call(
 }
 
 /// One call, and its outcome; record() for its end: nobody goes on before all have returned.
-Traffic check_one(const Attempt& attempt, const Call& call, const Communicator& comm) {
+void check_one(const Attempt& attempt, const Call& call, const Communicator& comm) {
     INFO(text_of(attempt, call, comm));
     Buffers buffers = attempt.before(call, comm);
-    const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+    record(comm, [&] { attempt.call(buffers, call, comm); });
     const Comparison result = attempt.outcome(buffers, call, comm);
     CHECK(result);
-    return traffic;
 }
 
 /// Where the second call of two goes: to the same root as the first, or to another one.
