@@ -40,8 +40,11 @@ for group in "${@:-base}"; do
         need_header fmt/format.h libfmt-dev
         need_header nlohmann/json.hpp nlohmann-json3-dev
         need_header toml++/toml.h libtomlplusplus-dev
-        # only makes builds faster: comes along, and is not missed
-        [ -z "$missing" ] || need_command ccache ccache
+        # only make builds faster: they come along, and are not missed
+        if [ -n "$missing" ]; then
+            need_command ccache ccache
+            need_command mold mold
+        fi
         ;;
     torch)
         # a LibTorch that CMake found elsewhere (Torch_DIR, Python's torch) is as good

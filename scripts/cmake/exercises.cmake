@@ -1,6 +1,7 @@
 # Targets for every exercise of exercises/course.toml:
 #   solution_NAME      the reference, a static library of one file
 #   NAME_test_object   the test
+#   NAME_test_parts    all that NAME_test is linked from but the student's file: another file may take its place
 #   NAME_test          the test, the student's file, and the reference of everything else: one missing function is a link
 #                      error, never the reference in disguise
 # Exercises that need LibTorch exist only where it was found; those for GPUs are in gpu_exercises.cmake.
@@ -33,6 +34,8 @@ function(link_needs target visibility needs)
   target_link_libraries(${target} PRIVATE dist::whole_stacks)
   if(needs STREQUAL "torch")
     target_link_libraries(${target} ${visibility} LibTorch::LibTorch)
+    target_compile_options(${target} PRIVATE -fPIC -Wpedantic)  # as dist_tensors
+    share_precompiled(${target} dist_tensors)
   endif()
 endfunction()
 
@@ -68,12 +71,21 @@ foreach(name IN LISTS available)
 
   add_library(${name}_test_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/${path}_test.cpp)
   link_needs(${name}_test_object PRIVATE ${needs})
-  target_link_libraries(${name}_test_object PRIVATE dist::harness dist::warnings)
+  target_link_libraries(${name}_test_object PRIVATE dist::lines_only dist::harness dist::warnings)
+  if(NOT needs STREQUAL "torch")
+    share_precompiled(${name}_test_object dist_test_headers)
+  endif()
 
   add_executable(${name}_test EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${path}.cpp $<TARGET_OBJECTS:${name}_test_object>)
   link_needs(${name}_test PRIVATE ${needs})
   target_link_libraries(${name}_test PRIVATE dist::student_warnings dist::harness ${others} dist::runtime)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set(precompiled dist_tensors)
+  if(NOT needs STREQUAL "torch")
+    set(precompiled dist_messages)
+    share_precompiled(${name}_test dist_messages)
+  endif()
+  add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${precompiled})
 endforeach()
 
 # For CTest: the student's file, and the reference in its place.

@@ -44,6 +44,8 @@ function(add_gpu_test name suffix prefix library)
     dist::student_warnings dist::whole_stacks dist::harness_gpu dist::harness ${others} ${mpi_solutions} ${library} dist::runtime)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
+  string(REPLACE "::" "_" library ${library})
+  add_parts(${target} ${name}_test_object dist_harness_gpu dist_harness dist_runtime ${others} ${mpi_solutions} ${library})
 endfunction()
 
 foreach(name IN LISTS gpu_exercises)

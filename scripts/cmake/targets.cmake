@@ -18,6 +18,11 @@ add_library(dist_base INTERFACE)
 add_library(dist::base ALIAS dist_base)
 target_include_directories(dist_base INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_features(dist_base INTERFACE cxx_std_20)
+# A test is linked once for each answer that is tried: by a linker that takes a third of the time, where there is one.
+find_program(MOLD mold)
+if(MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+  target_link_options(dist_base INTERFACE -fuse-ld=mold)
+endif()
 # __FILE__, which reports show, starts there too
 set(relative_files -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 target_compile_options(dist_base INTERFACE
@@ -28,6 +33,51 @@ add_library(dist::whole_stacks ALIAS dist_whole_stacks)
 target_compile_options(dist_whole_stacks INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-fno-optimize-sibling-calls>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-optimize-sibling-calls>")
+# What waits for compilers, processes and LibTorch's kernels, or runs for seconds in a test: quick to build matters more
+# than quick to run.
+add_library(dist_built_quickly INTERFACE)
+add_library(dist::built_quickly ALIAS dist_built_quickly)
+if(NOT SHARDLINGS_SANITIZE)
+  target_compile_options(dist_built_quickly INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-O0;-g0>")
+endif()
+# Tests: linked once for each answer that is tried, so with lines to show, and no more to copy.
+add_library(dist_lines_only INTERFACE)
+add_library(dist::lines_only ALIAS dist_lines_only)
+target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-g1>")
+if(NOT SHARDLINGS_SANITIZE)
+  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-O1>")
+endif()
+
+# TEST_parts: what the program TEST is linked from, without the file under test.
+function(add_parts test)
+  add_custom_target(${test}_parts)
+  add_dependencies(${test}_parts ${ARGN})
+endfunction()
+
+# Headers that many files of a target include, parsed once for all of them; no file relies on it.
+function(precompile target header)
+  target_precompile_headers(${target} PRIVATE ${header})
+  ask_for_pch_preprocess(${target})
+endfunction()
+# A target of its own that is nothing but such headers. Who shares them agrees with it in -fPIC and -Wpedantic.
+function(add_precompiled target header)
+  set(empty ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
+  file(CONFIGURE OUTPUT ${empty} CONTENT "")
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${empty})
+  target_link_libraries(${target} PRIVATE dist::base ${ARGN})
+  precompile(${target} ${header})
+endfunction()
+# The same for a target that shares them with another: both are compiled with the same -f flags.
+function(share_precompiled target other)
+  target_precompile_headers(${target} REUSE_FROM ${other})
+  ask_for_pch_preprocess(${target})
+endfunction()
+function(ask_for_pch_preprocess target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>")  # ccache asks for it
+  endif()
+endfunction()
+
 if(SHARDLINGS_SANITIZE)
   string(REPLACE "," ",-fsanitize=" for_nvcc "-fsanitize=${SHARDLINGS_SANITIZE}")
   target_compile_options(dist_base INTERFACE

@@ -154,16 +154,7 @@ Recipe prepare(Context& context, const Program& program) {
     }
     recipe.object = word_after(recipe.compile, " -o ");
     recipe.executable = word_after(recipe.link, " -o ");
-    std::vector<std::string> parts;
-    std::istringstream words(recipe.link);
-    for (std::string word; words >> word;) {
-        const bool made_here =
-            !word.starts_with("/") && (word.ends_with(".o") || word.ends_with(".a"));
-        if (made_here && word != recipe.object) {
-            parts.push_back(word);
-        }
-    }
-    if (const Ended ended = build(context, parts); !ended.ok()) {
+    if (const Ended ended = build(context, {program.target() + "_parts"}); !ended.ok()) {
         throw CommandError(
             exit_status::kBuildError, first_error(ended.output, context.root, "the course")
         );

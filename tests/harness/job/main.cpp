@@ -31,6 +31,7 @@
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/job/allocations.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/job/runs.hpp"
@@ -217,7 +218,7 @@ void note_exit() {
     }
 }
 
-int run_tests() {
+[[noreturn]] void run_tests() {
     int provided = 0;
     my_slot().starting = 1;  // where MPI cannot start it ends the program
     PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
@@ -232,12 +233,13 @@ int run_tests() {
     plan = make_plan(many);
     write_plan(plan, many);
     my_slot().planned = 1;
+    follow_blocks();
     session::run();
     write_finished();
     my_slot().end = End::finished;
     std::fflush(nullptr);
     PMPI_Finalize();
-    return 0;
+    _exit(0);  // LibTorch would take half a second to be taken down
 }
 
 }  // namespace
@@ -267,7 +269,7 @@ int main(int /*argc*/, char** argv) {
         open_records(folder, rank);
         redirect_output(name + ".out");
         fork_watched_rank(name + ".out");
-        return run_tests();
+        run_tests();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "shardlings: %s\n", error.what());
         return 70;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -133,11 +134,14 @@ void leave_if_stopped() {
 }
 
 void stop_all(Stop reason, const std::string& message) {
-    // The number of the run is claimed by its negative; whoever comes second leaves things as they
-    // are.
+    // The number of the run is claimed by its negative. Whoever comes second leaves things as they are,
+    // and does not go on before the first has said why: it may have lost its core right here.
     long seen = the_board->stopped_run;
     const long run = run_number;
     if (std::abs(seen) == run || !the_board->stopped_run.compare_exchange_strong(seen, -run)) {
+        while (run > 0 && the_board->stopped_run == -run && the_board->died == 0) {
+            sched_yield();
+        }
         return;
     }
     std::snprintf(the_board->stop_message, sizeof the_board->stop_message, "%s", message.c_str());
