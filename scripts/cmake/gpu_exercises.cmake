@@ -39,13 +39,21 @@ function(add_gpu_test name suffix prefix library)
     endif()
   endforeach()
   set(target ${name}${suffix})
+  set(precompiled)
+  if(EXERCISE_${name}_needs STREQUAL "nccl")
+    set(precompiled dist_messages)
+  endif()
   add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${source_${name}} $<TARGET_OBJECTS:${name}_test_object>)
   target_link_libraries(${target} PRIVATE
     dist::student_warnings dist::whole_stacks dist::harness_gpu dist::harness ${others} ${mpi_solutions} ${library} dist::runtime)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
   string(REPLACE "::" "_" library ${library})
-  add_parts(${target} ${name}_test_object dist_harness_gpu dist_harness dist_runtime ${others} ${mpi_solutions} ${library})
+  add_parts(${target} ${name}_test_object dist_harness_gpu dist_harness dist_runtime ${others} ${mpi_solutions} ${library}
+    ${precompiled})
+  if(precompiled)
+    share_precompiled(${target} ${precompiled})
+  endif()
 endfunction()
 
 foreach(name IN LISTS gpu_exercises)

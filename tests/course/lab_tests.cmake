@@ -12,4 +12,4 @@ target_link_libraries(lab_bench_test
 target_compile_definitions(lab_bench_test PRIVATE BENCH="$<TARGET_FILE:bench>")
 add_dependencies(lab_bench_test bench)
 add_test(NAME lab_bench COMMAND lab_bench_test)
-set_tests_properties(lab_bench PROPERTIES LABELS lab TIMEOUT 300 PROCESSORS 2)
+set_tests_properties(lab_bench PROPERTIES LABELS lab TIMEOUT 300)

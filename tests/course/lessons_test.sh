@@ -17,9 +17,6 @@ only=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
-passed=0
-failed=0
-skipped=0
 gpu_missing=
 
 # Blocks become files: 001.command, 001.expected and 001.place (file:line).
@@ -103,16 +100,13 @@ check() { # BASE
     command=$(cat "$1.command")
     place=$(cat "$1.place")
     if [ -e "$1.gpu" ] && [ -n "$gpu_missing" ]; then
-        skipped=$((skipped + 1))
         printf 'skip  %s  %s   GPU code is not built here: %s\n' "$place" "$command" "$gpu_missing"
         return
     fi
     bash -c "$command" </dev/null 2>&1 | without_progress | normalised "$1.expected" >"$1.got"
     if diff -u --label "$place" --label "what it prints" "$1.expected" "$1.got" >"$1.diff"; then
-        passed=$((passed + 1))
         printf 'ok    %s  %s\n' "$place" "$command"
     else
-        failed=$((failed + 1))
         printf 'FAIL  %s  %s\n' "$place" "$command"
         cat "$1.diff"
     fi
@@ -129,14 +123,33 @@ if [ -n "$renew" ]; then
     done
     split_into_blocks README.md notebooks_md/*.md
 fi
+
+# As many at a time as there are cores; what is said of them keeps their order.
+blocks=()
 for block in "$work"/*.command; do
     if [ -e "$block" ] && [[ $(cat "$block") == *"$only"* ]]; then
-        check "${block%.command}"
+        blocks+=("${block%.command}")
     fi
 done
-if [ $((passed + failed + skipped)) -eq 0 ]; then
+reported=0
+report() {
+    while [ "$reported" -lt ${#blocks[@]} ] && [ -e "${blocks[reported]}.report" ]; do
+        cat "${blocks[reported]}.report"
+        reported=$((reported + 1))
+    done
+}
+for base in "${blocks[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+        wait -n
+        report
+    done
+    { check "$base" >"$base.told" && mv "$base.told" "$base.report"; } &
+done
+wait
+report
+count() { cat "$work"/*.report 2>/dev/null | grep -c "^$1 "; }
+if [ ${#blocks[@]} -eq 0 ]; then
     echo "No block was checked: a block to check begins with \`\`\`console check, then \$ COMMAND"
-    failed=1
 fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+echo "$(count ok) passed, $(count FAIL) failed, $(count skip) skipped"
+[ ${#blocks[@]} -gt 0 ] && [ "$(count FAIL)" -eq 0 ] && [ "$reported" -eq ${#blocks[@]} ]

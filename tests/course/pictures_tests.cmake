@@ -10,4 +10,4 @@ target_compile_definitions(draw_pictures PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" BUILD_FOLDER="${PROJECT_BINARY_DIR}" PICTURES_TEST="$<TARGET_FILE:pictures_test>")
 add_dependencies(draw_pictures pictures_test)
 add_test(NAME pictures COMMAND draw_pictures --check)
-set_tests_properties(pictures PROPERTIES LABELS pictures TIMEOUT 300 PROCESSORS 2)
+set_tests_properties(pictures PROPERTIES LABELS pictures TIMEOUT 300)

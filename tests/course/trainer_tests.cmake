@@ -25,5 +25,4 @@ if(LibTorch_FOUND)
   add_dependencies(trainer_runs_test trainer)
   target_compile_definitions(trainer_runs_test PRIVATE
     DATASETS="${PROJECT_SOURCE_DIR}/datasets" TRAINER="$<TARGET_FILE:trainer>")
-  set_tests_properties(course.trainer_runs_test PROPERTIES PROCESSORS 3)
 endif()

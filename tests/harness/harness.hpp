@@ -19,6 +19,9 @@
 //     words/cost.hpp        within(): traffic held against what it may cost
 //     words/attempt.hpp     a call, stated once
 //     words/patterns.hpp    every_length, every_operation, two_in_a_row, on_other_communicators, ...
+//     words/refusals.hpp    buffers that do not fit: who has to notice, and how
+//     words/labels.hpp      data that tells where it comes from; words/chunks.hpp: in chunks
+//     words/contributions.hpp   sums that tell who is in them, and how often
 //
 // Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
 // mpi/: messages are counted, sends are synchronous, a deadlock ends the test by an exception on

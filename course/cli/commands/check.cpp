@@ -14,6 +14,7 @@
 #include "course/cli/launch/attempt.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
+#include "course/cli/process/workers.hpp"
 #include "course/cli/report/report.hpp"
 
 namespace dist::cli {
@@ -22,6 +23,7 @@ namespace {
 struct Arguments {
     std::vector<std::string> names;
     SeriesOptions series;
+    std::uint64_t first_seed = 1;
     bool all_tests = false;
     bool replay = false;
     bool cost = false;
@@ -106,37 +108,53 @@ class Check {
         } else if (!built.error.empty()) {  // the others can still be tried
             tally_.line(false, name, "its test does not build\n" + built.error);
         } else {
-            for (std::size_t t = 0; t < series.trials.size(); ++t) {
-                progress(name);
-                try_one(series, series.trials[t], built.built[t]);
-                ++done_;
-            }
+            progress(name);
+            std::vector<std::vector<Result>> results(series.trials.size());
+            const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
+            on_threads(
+                one_gpu ? 1 : busy_threads(), results.size(),
+                [&](std::size_t t) {
+                    results[t] = run_trial(series, series.trials[t], built.built[t]);
+                },
+                [&](std::size_t t) {
+                    for (const Result& result : results[t]) {
+                        judge(series, series.trials[t], result);
+                    }
+                    if (results[t].empty()) {
+                        progress_.clear();
+                        tally_.line(
+                            false, name,
+                            fmt::format("{}: {}", series.trials[t].what, built.built[t].error)
+                        );
+                    }
+                    ++done_;
+                    progress(name);
+                }
+            );
         }
     }
 
-    void try_one(const Series& series, const Trial& trial, const Built& built) {
-        const Program& program = series.program;
-        if (!built.ok && built.log.empty()) {
-            progress_.clear();
-            tally_.line(false, program.name, fmt::format("{}: {}", trial.what, built.error));
-            return;
-        }
-        for (int seed = 1; seed <= trial.seeds; ++seed) {
+    /// A result for each seed; none for a difference that no longer applies.
+    std::vector<Result> run_trial(const Series& series, const Trial& trial, const Built& built) {
+        std::vector<Result> results;
+        const bool applies = built.ok || !built.log.empty();
+        for (int seed = 1; applies && seed <= trial.seeds; ++seed) {
             LaunchOptions options;
-            options.seed = static_cast<std::uint64_t>(seed);
+            options.seed = arguments_.first_seed + static_cast<std::uint64_t>(seed) - 1;
             if (series.exercise != nullptr && trial.is_wrong() && !arguments_.all_tests) {
                 options.enough = [&](const Result& result) {
                     return wrong_with(trial, result, report(result, series.exercise, false))
                         .empty();
                 };
             }
-            judge_trial(
-                series, trial, run_built(context_, program, built, options, trial.expected.file)
+            results.push_back(
+                run_built(context_, series.program, built, options, trial.expected.file)
             );
         }
+        return results;
     }
 
-    void judge_trial(const Series& series, const Trial& trial, const Result& result) {
+    void judge(const Series& series, const Trial& trial, const Result& result) {
         const Program& program = series.program;
         const std::string seed =
             trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
@@ -222,6 +240,10 @@ void add_check(Command& app, Context& context) {
     command.add_flag("--mutants", arguments->series.mutants, "Also every known wrong answer");
     command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
         .between(1, 1000);
+    command.add_option("--seed", arguments->first_seed, "The first of them");
+    command.add_flag(
+        "!--no-stubs", arguments->series.stubs, "Solutions alone: a stub computes nothing"
+    );
     command.add_flag(
         "--all-tests", arguments->all_tests,
         "All tests of wrong answers; without it, up to the one that refuses them as they expect"

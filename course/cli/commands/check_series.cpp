@@ -1,15 +1,12 @@
 #include "course/cli/commands/check_series.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <thread>
 
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/workers.hpp"
 
 namespace dist::cli {
 namespace {
@@ -47,18 +44,10 @@ std::vector<Built> build_all(
     Context& context, const Recipe& recipe, const std::vector<Trial>& trials
 ) {
     std::vector<Built> built(trials.size());
-    std::atomic<std::size_t> next = 0;
-    std::vector<std::future<void>> workers(std::max(2U, std::thread::hardware_concurrency()));
-    for (std::future<void>& worker : workers) {
-        worker = std::async(std::launch::async, [&] {
-            for (std::size_t t = next++; t < trials.size(); t = next++) {
-                built[t] = build_trial(context, recipe, trials[t]);
-            }
-        });
-    }
-    for (std::future<void>& worker : workers) {
-        worker.get();
-    }
+    const auto build_one = [&](std::size_t t) {
+        built[t] = build_trial(context, recipe, trials[t]);
+    };
+    on_threads(busy_threads(), trials.size(), build_one, [](std::size_t) {});
     return built;
 }
 
@@ -71,10 +60,11 @@ std::vector<Series> series_of(
     series.program = program_of(exercise);
     series.exercise = &exercise;
     series.missing = missing_parts(context, exercise);
-    series.trials = {
-        {{write_stub(context, exercise), State::not_started, {}}, "stub", 1},
-        {{exercise.solution(), State::pass, {}}, "solution", options.seeds},
-    };
+    if (options.stubs) {
+        series.trials.push_back({{write_stub(context, exercise), State::not_started, {}}, "stub", 1}
+        );
+    }
+    series.trials.push_back({{exercise.solution(), State::pass, {}}, "solution", options.seeds});
     if (options.mutants) {
         add(series.trials, "mutant", read_cases(context, exercise.mutants()));
         const State right = State::pass;

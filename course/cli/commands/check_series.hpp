@@ -33,6 +33,7 @@ struct Series {
 };
 
 struct SeriesOptions {
+    bool stubs = true;
     bool mutants = false;
     int seeds = 1;
 };

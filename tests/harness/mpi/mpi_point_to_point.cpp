@@ -42,6 +42,13 @@ int start_send(
     return MPI_SUCCESS;
 }
 
+/// The two halves of one call; its status is the receive's.
+int wait_exchange(MPI_Request receive, MPI_Request send, MPI_Status* status) {
+    const int received = wait_request(&receive, status);
+    const int sent = wait_request(&send, MPI_STATUS_IGNORE);
+    return received != MPI_SUCCESS ? received : sent;
+}
+
 }  // namespace
 
 extern "C" {
@@ -124,11 +131,9 @@ int MPI_Sendrecv(
     if (messages_fail()) {
         return MPI_ERR_OTHER;
     }
-    MPI_Request receive = post_receive(rb, rn, rt, src, rtag, c, "MPI_Sendrecv");
-    MPI_Request send = post_send(sb, sn, st, dst, stag, c, "MPI_Sendrecv");
-    const int received = wait_request(&receive, s);
-    const int sent = wait_request(&send, MPI_STATUS_IGNORE);
-    return received != MPI_SUCCESS ? received : sent;
+    const MPI_Request receive = post_receive(rb, rn, rt, src, rtag, c, "MPI_Sendrecv");
+    const MPI_Request send = post_send(sb, sn, st, dst, stag, c, "MPI_Sendrecv");
+    return wait_exchange(receive, send, s);
 }
 int MPI_Sendrecv_replace(
     void* b, int n, MPI_Datatype t, int dst, int stag, int src, int rtag, MPI_Comm c, MPI_Status* s
@@ -142,11 +147,9 @@ int MPI_Sendrecv_replace(
         return MPI_ERR_OTHER;
     }
     // The layer copies both ways (Note [Staging]), so the same buffer may serve for both.
-    MPI_Request send = post_send(b, n, t, dst, stag, c, "MPI_Sendrecv_replace");
-    MPI_Request receive = post_receive(b, n, t, src, rtag, c, "MPI_Sendrecv_replace");
-    const int received = wait_request(&receive, s);
-    const int sent = wait_request(&send, MPI_STATUS_IGNORE);
-    return received != MPI_SUCCESS ? received : sent;
+    const MPI_Request send = post_send(b, n, t, dst, stag, c, "MPI_Sendrecv_replace");
+    const MPI_Request receive = post_receive(b, n, t, src, rtag, c, "MPI_Sendrecv_replace");
+    return wait_exchange(receive, send, s);
 }
 
 int MPI_Probe(int src, int tag, MPI_Comm c, MPI_Status* s) {
