@@ -46,7 +46,7 @@ add_library(dist::lines_only ALIAS dist_lines_only)
 target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-g1>")
 if(NOT SHARDLINGS_SANITIZE)
   # at -O1 GCC 12 takes the short buffer inside a string for all of it, and warns of what lies behind
-  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-O1;-Wno-array-bounds;-Wno-stringop-overflow>")
+  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-O1;-Wno-array-bounds;-Wno-stringop-overflow>")
 endif()
 
 # TEST_parts: what the program TEST is linked from, without the file under test.

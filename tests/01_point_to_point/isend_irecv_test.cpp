@@ -247,16 +247,24 @@ TEST_CASE("wait_all waits for all, also if some fail, and then throws the first 
         const std::string first_error = wait_error(7, 8, comm);
         const std::string last_error = wait_error(7, 6, comm);
         const auto data = input(7, 0);
-        if (comm.rank() == 0) {
-            for (int i = 0; i < 3; ++i) {
-                isend(data, 1, comm).wait();
+        for (const auto& [tags, order] :
+             {std::pair{std::array{0, 1, 2}, "in the order of their irecvs"},
+              std::pair{std::array{2, 1, 0}, "the third one's first, the first one's last"}}) {
+            if (comm.rank() == 0) {
+                const LateMessages one_by_one(10);
+                for (const int tag : tags) {
+                    isend(data, 1, comm, tag).wait();
+                }
             }
-        } else if (comm.rank() == 1) {
+            if (comm.rank() != 1) {
+                continue;
+            }
             auto short_message = poison(8);
             auto right = poison(7);
             auto long_message = poison(6);
             std::array requests = {
-                irecv(short_message, 0, comm), irecv(right, 0, comm), irecv(long_message, 0, comm)};
+                irecv(short_message, 0, comm, 0), irecv(right, 0, comm, 1),
+                irecv(long_message, 0, comm, 2)};
             std::string error_of_wait_all;
             try {
                 wait_all(requests);
@@ -264,7 +272,8 @@ TEST_CASE("wait_all waits for all, also if some fail, and then throws the first 
                 error_of_wait_all = error.what();
             }
             INFO("three irecvs, the first and the third message have the wrong length");
-            INFO("wait_all throws the error of the first one: " << first_error);
+            INFO("the messages come " << order);
+            INFO("wait_all throws the error of the first one in the list: " << first_error);
             CHECK_FALSE(error_of_wait_all.empty());
             CHECK(error_of_wait_all != last_error);
             INFO("the second message is right: wait_all waits for it although the first failed");

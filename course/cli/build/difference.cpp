@@ -34,7 +34,7 @@ bool is_difference(const fs::path& file) {
 }
 
 fs::path source_of(const Context& context, const fs::path& file) {
-    const fs::path absolute = fs::absolute(file);
+    fs::path absolute = fs::absolute(file);
     if (!is_difference(file)) {
         return absolute;
     }
@@ -44,7 +44,7 @@ fs::path source_of(const Context& context, const fs::path& file) {
 }
 
 fs::path make_source(const Context& context, const fs::path& file) {
-    const fs::path source = source_of(context, file);
+    fs::path source = source_of(context, file);
     if (!is_difference(file)) {
         return source;
     }

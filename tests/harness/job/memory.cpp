@@ -52,7 +52,7 @@ void count_this_thread() {
 
 }  // namespace dist::harness
 
-// NOLINTBEGIN(bugprone-reserved-identifier,cppcoreguidelines-no-malloc)
+// NOLINTBEGIN(bugprone-reserved-identifier,cppcoreguidelines-no-malloc,readability-identifier-naming)
 #ifdef __SANITIZE_ADDRESS__
 
 extern "C" int __sanitizer_install_malloc_and_free_hooks(
@@ -130,7 +130,7 @@ void free(void* memory) noexcept {
 }  // extern "C"
 
 #endif
-// NOLINTEND(bugprone-reserved-identifier,cppcoreguidelines-no-malloc)
+// NOLINTEND(bugprone-reserved-identifier,cppcoreguidelines-no-malloc,readability-identifier-naming)
 
 namespace dist::harness {
 namespace {

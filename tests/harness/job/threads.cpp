@@ -51,6 +51,7 @@ extern "C" int pthread_create(
         return real(thread, attributes, function, argument);
     }
     const Uncounted harness;
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for it the test is over anyway
     auto* start = new Start{function, argument, start_thread()};
     const int number = start->number;
     const int code = real(thread, attributes, run_thread, start);

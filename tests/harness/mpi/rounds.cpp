@@ -170,7 +170,7 @@ class Machine {
             Transfer* waiting = half_duplex_ ? incoming(rank) : nullptr;
             if (waiting != nullptr &&
                 (rank.out.empty() || waiting->posted < rank.out.front()->sent)) {
-                receivers_now_.push_back({&rank, waiting});
+                receivers_now_.emplace_back(&rank, waiting);
             } else if (!rank.out.empty()) {
                 leaving_now_.push_back(&rank);
             } else {

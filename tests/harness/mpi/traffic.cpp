@@ -88,6 +88,7 @@ void count_receive(const MessageRecord& message, int id, int sender, int sender_
 std::vector<MessageRecord> received_messages() {
     const std::scoped_lock guard(lock);
     std::vector<MessageRecord> messages;
+    messages.reserve(received.size());
     for (const Received& one : received) {
         messages.push_back(one.message);
     }

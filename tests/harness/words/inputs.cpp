@@ -13,9 +13,19 @@
 namespace dist::harness {
 namespace {
 
-float with_sign(float value, std::uint64_t bits, Values values) {
-    const bool negative = values == Values::negative || (values == Values::mixed && bits % 2 == 1);
-    return negative ? -value : value;
+/// From a whole number from 1 to 8, and a bit.
+float value_of(float number, bool bit, Values values) {
+    constexpr float kLarge = 1e20F;
+    switch (values) {
+        case Values::positive:
+            return number * kLarge;
+        case Values::negative:
+            return -number * kLarge;
+        case Values::ones_and_twos:
+            return (bit ? -1.0F : 1.0F) * (number > 4 ? 2.0F : 1.0F);
+        default:
+            return bit ? -number : number;
+    }
 }
 
 std::vector<float> made_input(std::size_t n, int rank, std::uint64_t salt, Values values) {
@@ -23,7 +33,7 @@ std::vector<float> made_input(std::size_t n, int rank, std::uint64_t salt, Value
     std::vector<float> data = seeded_data(n, rank, stream);
     const std::uint64_t signs = seeded_bits(~stream, static_cast<std::uint64_t>(rank));
     for (std::size_t i = 0; i < n; ++i) {
-        data[i] = with_sign(data[i], seeded_bits(signs, i) >> 32U, values);
+        data[i] = value_of(data[i], (seeded_bits(signs, i) >> 32U) % 2 == 1, values);
     }
     return data;
 }

@@ -12,12 +12,13 @@ namespace dist::harness {
 /// The seed of this run: the same on every rank.
 std::uint64_t seed();
 
-/// Which values a rank contributes: a maximum that starts from 0 is right where all are positive, and
-/// a sum in another order is right where all are whole.
+/// Which values a rank contributes: a maximum that starts from 0 is right where all are positive, a
+/// minimum that starts from 1000 where all are small, and a sum in another order where all are whole.
 enum class Values {
     mixed,          // whole numbers from -8 to 8, none of them 0
-    positive,       // 1 to 8
-    negative,       // -8 to -1
+    positive,       // 1e20 to 8e20
+    negative,       // -8e20 to -1e20
+    ones_and_twos,  // 1, 2, -1, -2: products over many ranks are exact
     order_matters,  // 2^24 from rank i mod p at index i, 1 from all others: 2^24 + 1 is 2^24 in float
 };
 

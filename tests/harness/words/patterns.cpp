@@ -137,12 +137,17 @@ void every_operation(const Attempt& attempt, const std::vector<int>& worlds) {
 }
 
 void on_many_ranks(const Attempt& attempt) {
+    using enum ReduceOp;
     Calls calls;
     for (const std::size_t n : {7U, 11U, 1000U}) {
         for (const int root : attempt.takes.root ? std::vector{0, 5, 10} : std::vector{0}) {
             calls.push_back({.n = n, .root = root});
             if (attempt.takes.op) {
-                calls.push_back({.n = n, .op = ReduceOp::max, .root = root});
+                calls.push_back({.n = n, .op = max, .root = root});
+                calls.push_back({.n = n, .op = min, .root = root, .values = Values::positive});
+                calls.push_back(
+                    {.n = n, .op = product, .root = root, .values = Values::ones_and_twos}
+                );
             }
         }
     }
