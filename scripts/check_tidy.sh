@@ -12,8 +12,9 @@ if ! command -v clang-tidy >/dev/null; then
 fi
 export build=build/tidy seen=.shardlings/tidy rules
 mkdir -p "$seen"
-# clang cannot read what GCC precompiled
-cmake --preset release -B "$build" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$seen/cmake.log" || {
+# clang cannot read what GCC precompiled, and each file is a case of its own
+cmake --preset release -B "$build" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=OFF \
+    >"$seen/cmake.log" || {
     cat "$seen/cmake.log"
     exit 2
 }

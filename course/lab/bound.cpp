@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kInFirstCache = std::size_t{16} << 10U;  // bytes
 constexpr std::size_t kTimedBytes = std::size_t{256} << 10U;   // a clock costs as much as 1 KiB
-constexpr int kFewest = 10;
+constexpr int kFewestRounds = 10;
 constexpr int kRoundTrips = 1000;
 
 /// Seconds to read and write n floats in place: the fastest of those in `budget_s`.
@@ -27,7 +27,7 @@ double pass_s(std::size_t n, double budget_s) {
     const std::size_t repetitions = kTimedBytes / (n * sizeof(float)) + 1;
     double fastest_s = std::numeric_limits<double>::infinity();
     const Stopwatch watch;
-    for (int i = 0; i < kFewest || watch.elapsed_s() < budget_s; ++i) {
+    for (int i = 0; i < kFewestRounds || watch.elapsed_s() < budget_s; ++i) {
         const double start_s = now_s();
         for (std::size_t k = 0; k < repetitions; ++k) {
             accumulate(data.span(), data.span(), ReduceOp::max);  // the widest vectors there are

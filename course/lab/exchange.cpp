@@ -15,7 +15,7 @@
 namespace dist::lab {
 namespace {
 
-constexpr std::size_t kFewest = 10;  // calls of each size
+constexpr std::size_t kFewestCalls = 10;  // calls of each size
 
 /// Seconds of exchanges of n floats, the slowest rank's counting; with `add` what came is added to
 /// what was sent. The same on every rank.
@@ -41,7 +41,7 @@ std::vector<double> exchanges_s(
     std::vector<double> seconds;
     const Stopwatch watch;
     double elapsed_s = 0.0;
-    while (seconds.size() < kFewest || elapsed_s < budget_s) {
+    while (seconds.size() < kFewestCalls || elapsed_s < budget_s) {
         std::fill(data.span().begin(), data.span().end(), static_cast<float>(seconds.size()));
         seconds.push_back(slowest(time_call(comm, exchange).seconds, comm));
         elapsed_s = slowest(watch.elapsed_s(), comm);

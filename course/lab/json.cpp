@@ -1,12 +1,12 @@
 #include <nlohmann/json.hpp>
 
 #include "course/lab/report.hpp"
+#include "course/lab/units.hpp"
 
 namespace dist::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr double kMicro = 1e6;
 
 Json or_null(std::optional<double> value) {
     return value ? Json(*value) : Json(nullptr);

@@ -7,7 +7,6 @@
 namespace dist::lab {
 namespace {
 
-constexpr double kMicro = 1e6;
 constexpr double kNano = 1e9;
 // the fifth column, and the last, are as wide as the longest name
 constexpr const char* kLine =

@@ -38,12 +38,13 @@ struct NamedLink {
 // alpha/beta is 100 bytes in the first: short tensors tell all four apart
 const NamedLink kLinks[] = {
     {"alpha = 1 us, 100 MB/s", {1e-6, 1e-8}},
-    {"alpha = 1 us, 10 GB/s", {1e-6, 1e-10}},
     {"alpha = 0, 10 GB/s", {0.0, 1e-10}},
     {"alpha = 1 us, bytes for nothing", {1e-6, 0.0}},
+    {"alpha = 1 us, 10 GB/s", {1e-6, 1e-10}},
     {"everything for nothing", {0.0, 0.0}},
     {"alpha = 1 us, 100 MB/s, 20 MB/s added", {1e-6, 1e-8, 5e-8}},
 };
+constexpr std::size_t kExtremes = 3;  // the first of them choose whatever there is to choose
 
 double time_s(Algorithm algorithm, std::size_t bytes, int p, LinkCost link) {
     return predicted_s(algorithm, bytes, p, link);
@@ -183,13 +184,13 @@ TEST_CASE("choose names the algorithm with the smallest predicted time") {
 }
 
 TEST_CASE("auto_all_reduce reduces, whatever it chooses, for every length") {
-    const NamedLink& link = GENERATE(from_range(std::begin(kLinks), std::end(kLinks)));
+    const NamedLink& link = GENERATE(from_range(kLinks, kLinks + kExtremes));
     INFO(link.words);
     every_length(on_link(link), {3, 1, 2, 4, 5, 8});
 }
 
 TEST_CASE("auto_all_reduce combines by mean, product, min and max as well, whatever it chooses") {
-    const NamedLink& link = GENERATE(from_range(std::begin(kLinks), std::end(kLinks)));
+    const NamedLink& link = GENERATE(from_range(kLinks, kLinks + kExtremes));
     INFO(link.words);
     every_operation(on_link(link), {3, 1, 2, 4, 5, 8});
 }

@@ -10,6 +10,7 @@
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/report/report.hpp"
+#include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -17,10 +18,6 @@ using namespace dist::cli;
 namespace {
 
 namespace fs = std::filesystem;
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

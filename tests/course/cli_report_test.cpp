@@ -6,15 +6,12 @@
 #include "course/cli/judge/explain.hpp"
 #include "course/cli/report/failure_text.hpp"
 #include "course/cli/report/report.hpp"
+#include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 using dist::harness::CallKind;
 using dist::harness::Direction;

@@ -5,15 +5,12 @@
 
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/report/fit.hpp"
+#include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::string report_of(int passes, int lines_of_failure) {
     std::string text = "  FAIL  the first\n";

@@ -4,17 +4,10 @@
 #include "course/cli/build/diagnostics.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/error.hpp"
+#include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
-
-namespace {
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("the nearest name is found for a slip, a part, and not for anything") {
     const std::vector<std::string> names = {

@@ -10,6 +10,7 @@
 #include "course/cli/judge/deaths.hpp"
 #include "course/cli/judge/records.hpp"
 #include "course/cli/judge/verdict.hpp"
+#include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist;
@@ -85,10 +86,6 @@ class HandMade {
     fs::path folder_;
     std::unique_ptr<BoardFile> board_;
 };
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

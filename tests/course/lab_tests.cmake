@@ -2,6 +2,7 @@
 add_executable(lab_test EXCLUDE_FROM_ALL lab_test.cpp lab_report_test.cpp)
 target_link_libraries(lab_test
   PRIVATE dist_catch2_main dist::lab dist::warnings nlohmann_json::nlohmann_json)
+compile_together(lab_test)
 target_compile_definitions(lab_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 add_test(NAME lab COMMAND lab_test)
 set_tests_properties(lab PROPERTIES LABELS lab)

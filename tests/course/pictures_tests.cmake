@@ -4,6 +4,8 @@ add_executable(pictures_test EXCLUDE_FROM_ALL
   ${pictures}/draw.cpp ${pictures}/naive_collectives.cpp ${pictures}/point_to_point.cpp ${pictures}/ring_and_tree.cpp)
 target_link_libraries(pictures_test PRIVATE dist::pictures dist::harness dist::stack dist::warnings fmt::fmt)
 
+compile_together(pictures_test)
+
 add_executable(draw_pictures EXCLUDE_FROM_ALL ${pictures}/main.cpp)
 target_link_libraries(draw_pictures PRIVATE dist::cli dist::pictures dist::runtime dist::warnings)
 target_compile_definitions(draw_pictures PRIVATE

@@ -12,11 +12,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kLittle = "--model small --train-size 96 --test-size 30 --batch 12 --steps 2 ";
+const std::string kTwoSteps = kLittle + "--batch 12 --steps 2 ";
 
 // The line that a refused run prints, once.
 std::string refusal(const std::string& arguments) {
-    const Run run = run_trainer(2, kLittle + arguments);
+    const Run run = run_trainer(2, kTwoSteps + arguments);
     INFO(run.output);
     CHECK(run.status == 2);
     const std::size_t begin = run.output.find("train: ");
@@ -42,13 +42,13 @@ void make_data(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a data folder that is missing or damaged is refused by name", "[trainer]") {
+TEST_CASE("a data folder that is missing or damaged is refused by name", "[refusal]") {
     const TemporaryFolder folder;
     const std::string data = "--data " + folder.path().string();
     check_contains(refusal("--data /nowhere"), "there is no folder /nowhere");
     check_contains(refusal(data), "data_batch_1.bin: cannot be read");
     make_data(folder.path());
-    CHECK(run_trainer(2, kLittle + data).status == 0);
+    CHECK(run_trainer(2, kTwoSteps + data).status == 0);
 
     fs::resize_file(folder.path() / "data_batch_3.bin", 3073 * 4 + 5);
     check_contains(
@@ -60,7 +60,7 @@ TEST_CASE("a data folder that is missing or damaged is refused by name", "[train
     check_contains(refusal(data), "test_batch.bin: record 0 has the label 99");
 }
 
-TEST_CASE("an option that cannot be is refused by all ranks in one line", "[trainer]") {
+TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refusal]") {
     check_contains(refusal("--parallel zero3"), "\"zero3\" is not there (yet); there is: average");
     check_contains(
         refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
@@ -71,12 +71,12 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[trai
 }
 
 TEST_CASE(
-    "a checkpoint of another run, or half of one, is refused and left as it is", "[trainer]"
+    "a checkpoint of another run, or half of one, is refused and left as it is", "[refusal]"
 ) {
     const TemporaryFolder folder;
     const std::string checkpoint = "--checkpoint " + folder.path().string() + " ";
     check_contains(refusal(checkpoint + "--resume"), "there is none to go on from");
-    REQUIRE(run_trainer(2, kLittle + checkpoint + "--stop-after 1").status == 0);
+    REQUIRE(run_trainer(2, kTwoSteps + checkpoint + "--stop-after 1").status == 0);
     const fs::path file = folder.path() / "checkpoint.pt";
     const std::string saved = read_file(file);
 

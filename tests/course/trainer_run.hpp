@@ -11,6 +11,9 @@ struct Run {
     std::string output;  ///< standard output and standard error
 };
 
+/// Little to do: ends in seconds.
+inline const std::string kLittle = "--model small --train-size 96 --test-size 30 ";
+
 /// Runs `mpirun -n ranks trainer arguments` on few synthetic pictures.
 Run run_trainer(int ranks, const std::string& arguments);
 

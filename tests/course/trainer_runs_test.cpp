@@ -15,6 +15,7 @@
 Run run_trainer(int ranks, const std::string& arguments) {
     using namespace dist::cli;
     unsetenv("SHARDLINGS_CIFAR10");
+    setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // a refusal need not wait for mpirun
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.emplace_back(TRAINER);
     const std::string command =
@@ -42,7 +43,6 @@ std::vector<double> losses(const std::filesystem::path& log) {
 namespace {
 
 // 96 pictures, 4 steps an epoch with a global batch of 24
-const std::string kLittle = "--model small --train-size 96 --test-size 30 ";
 
 using Records = std::vector<nlohmann::json>;
 
@@ -168,16 +168,24 @@ TEST_CASE("one, two and three ranks with the same global batch have the same los
 }
 
 TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
-    const std::string model = GENERATE("small", "resnet34-imagenet");
+    struct Case {
+        const char* model;  // two epochs and more
+        std::size_t stop_after;
+    };
+    const Case one = GENERATE(
+        Case{"small --train-size 96 --steps 10", 6},
+        Case{"resnet34-imagenet --train-size 48 --steps 5", 3}
+    );
     const TemporaryFolder folder;
     const std::string common =
-        "--model " + model + " --train-size 96 --test-size 30 --batch 12 --steps 10 --log ";
+        "--model " + std::string(one.model) + " --test-size 30 --batch 12 --log ";
     const auto whole = folder.path() / "whole.jsonl";
     const auto parts = folder.path() / "parts.jsonl";
     const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
     REQUIRE(run_trainer(2, common + whole.string()).status == 0);
-    REQUIRE(run_trainer(2, common + saved + " --stop-after 6").status == 0);
-    REQUIRE(losses(parts).size() == 6);
+    const std::string stop = " --stop-after " + std::to_string(one.stop_after);
+    REQUIRE(run_trainer(2, common + saved + stop).status == 0);
+    REQUIRE(losses(parts).size() == one.stop_after);
     const Run rest = run_trainer(2, common + saved + " --resume");
     INFO(rest.output);
     REQUIRE(rest.status == 0);

@@ -4,7 +4,8 @@ function(add_part_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE dist_catch2_main dist::warnings ${arg_LIBRARIES})
-  add_test(NAME course.${name} COMMAND ${name})
+  compile_together(${name})
+  add_test(NAME course.${name} COMMAND ${name} "~[refusal]")
   set_tests_properties(course.${name} PROPERTIES LABELS "course;trainer" TIMEOUT 600)
 endfunction()
 
@@ -15,7 +16,6 @@ if(LibTorch_FOUND)
   target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")
 
   add_part_test(nn_test SOURCES nn_test.cpp LIBRARIES dist::nn dist::lines_only)
-  share_precompiled(nn_test dist_nn)
 
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
@@ -23,6 +23,8 @@ if(LibTorch_FOUND)
     SOURCES trainer_runs_test.cpp trainer_refusals_test.cpp
     LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test trainer)
+  add_test(NAME course.trainer_refusals_test COMMAND trainer_runs_test "[refusal]")
+  set_tests_properties(course.trainer_refusals_test PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   target_compile_definitions(trainer_runs_test PRIVATE
     DATASETS="${PROJECT_SOURCE_DIR}/datasets" TRAINER="$<TARGET_FILE:trainer>")
 endif()

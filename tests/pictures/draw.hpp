@@ -12,6 +12,9 @@ namespace dist::pictures {
 /// The launcher sets it: the folder into which every picture goes, as NAME.svg.
 inline constexpr const char* kEnvPictures = "SHARDLINGS_PICTURES";
 
+/// As many as most pictures have: more than ranks, and no multiple of them.
+inline constexpr std::size_t kFloats = 10;
+
 /// Runs `body` on diagram.ranks processes and draws what it sends.
 void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body);
 

@@ -16,7 +16,6 @@ using namespace dist::pictures;
 
 namespace {
 
-constexpr std::size_t kFloats = 10;
 constexpr int kRanks = 4;
 constexpr std::size_t kBlock = 2;  // of all_to_all
 

@@ -17,7 +17,6 @@ using namespace dist::pictures;
 
 namespace {
 
-constexpr std::size_t kFloats = 10;
 constexpr int kSegments = 3;
 
 Diagram ring(const std::string& name, const std::string& part, int count) {

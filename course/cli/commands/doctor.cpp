@@ -182,7 +182,7 @@ Runnable runnable(const Context& context, const Manifest& manifest) {
     return sorted;
 }
 
-void print_json(const std::vector<Finding>& findings, const Runnable& exercises) {
+void print_findings_json(const std::vector<Finding>& findings, const Runnable& exercises) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Finding& finding : findings) {
         list.push_back({
@@ -229,7 +229,7 @@ void print_text(const std::vector<Finding>& findings, const Runnable& exercises)
 void examine_and_print(Context& context) {
     const Manifest manifest = read_manifest(context.root);
     const std::vector<Finding> findings = examine(context, manifest);
-    (context.json ? print_json : print_text)(findings, runnable(context, manifest));
+    (context.json ? print_findings_json : print_text)(findings, runnable(context, manifest));
     for (const Finding& finding : findings) {
         if (finding.state == "missing") {
             context.status = exit_status::kFailed;

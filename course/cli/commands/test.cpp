@@ -81,9 +81,11 @@ Counts counts_of(const Context& context, const Part& part, int status) {
         counts.passed = attribute(xml, "tests") - counts.failed - counts.skipped;
     } else if (part.document == Document::check) {
         const std::string text = read_text(context.root / file_of(part.name, "json"));
-        const auto json = nlohmann::json::parse(text, nullptr, false);
-        if (json.is_object()) {
-            counts = {json.value("passed", 0), json.value("failed", 0), json.value("skipped", 0)};
+        const auto document = nlohmann::json::parse(text, nullptr, false);
+        if (document.is_object()) {
+            counts = {
+                document.value("passed", 0), document.value("failed", 0),
+                document.value("skipped", 0)};
         }
     }
     if (status != 0 && status != exit_status::kSkipped && counts.failed == 0) {
@@ -125,16 +127,16 @@ Counts run_part(Context& context, const Part& part) {
 /// Where the time of the longest part went.
 void print_slowest(const Context& context) {
     const std::string text = read_text(context.root / file_of("check", "json"));
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object()) {
+    const auto document = nlohmann::json::parse(text, nullptr, false);
+    if (!document.is_object()) {
         return;
     }
     fmt::print("check, by part, builds at the same time added up:\n");
-    for (const auto& [part, seconds] : json["seconds"].items()) {
+    for (const auto& [part, seconds] : document["seconds"].items()) {
         fmt::print("  {:<22} {:>6.0f} s\n", part, seconds.get<double>());
     }
     fmt::print("the slowest of check, built and run:\n");
-    for (const auto& one : json["slowest"]) {
+    for (const auto& one : document["slowest"]) {
         fmt::print(
             "  {:<22} {:>6.1f} s {:>6.1f} s\n", one.value("name", ""), one.value("build_s", 0.0),
             one.value("run_s", 0.0)

@@ -16,14 +16,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kHints = 3;
 constexpr std::size_t kFewestMutants = 5;
 
-std::size_t count(const std::string& text, std::string_view word) {
-    std::size_t times = 0;
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-        ++times;
-    }
-    return times;
-}
-
 std::vector<fs::path> sources_in(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code absent;
@@ -65,7 +57,7 @@ std::vector<std::string> missing_parts(const Context& context, const Exercise& e
             missing.push_back(fmt::format("{} has no line '{}'", exercise.header().string(), word));
         }
     }
-    if (const std::size_t todos = count(stub_text(context, exercise), "TODO"); todos != 1) {
+    if (const std::size_t todos = occurrences(stub_text(context, exercise), "TODO"); todos != 1) {
         missing.push_back(fmt::format("{} has {} TODOs, not 1", exercise.source().string(), todos));
     }
     const std::string lesson = read_text(context.root / exercise.lesson());

@@ -23,7 +23,18 @@ std::string code_of(const std::string& text) {
     return code;
 }
 
-std::size_t count(std::string_view text, std::string_view word) {
+/// Whether every function of the file says that it is not there, or is one that must not throw and
+/// does nothing.
+bool does_nothing(const std::string& text) {
+    const std::string code = code_of(text);
+    const std::size_t throws = occurrences(code, "{throwNotImplemented(\"");
+    const std::size_t empty = occurrences(code, "{}") + occurrences(code, "{return*this;}");
+    return throws > 0 && occurrences(code, "{") == throws + empty + occurrences(code, "namespace");
+}
+
+}  // namespace
+
+std::size_t occurrences(std::string_view text, std::string_view word) {
     std::size_t times = 0;
     for (std::size_t at = text.find(word); at != std::string_view::npos;
          at = text.find(word, at + word.size())) {
@@ -31,17 +42,6 @@ std::size_t count(std::string_view text, std::string_view word) {
     }
     return times;
 }
-
-/// Whether every function of the file says that it is not there, or is one that must not throw and
-/// does nothing.
-bool does_nothing(const std::string& text) {
-    const std::string code = code_of(text);
-    const std::size_t throws = count(code, "{throwNotImplemented(\"");
-    const std::size_t empty = count(code, "{}") + count(code, "{return*this;}");
-    return throws > 0 && count(code, "{") == throws + empty + count(code, "namespace");
-}
-
-}  // namespace
 
 std::optional<std::string> committed_stub(const Context& context, const Exercise& exercise) {
     const std::string source = exercise.source().string();

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/context.hpp"
@@ -12,6 +13,9 @@ namespace dist::cli {
 /// The newest committed version that still is a stub: students commit their own work, too. None
 /// without git, or without a clone.
 std::optional<std::string> committed_stub(const Context& context, const Exercise& exercise);
+
+/// How often `word` stands in `text`.
+std::size_t occurrences(std::string_view text, std::string_view word);
 
 /// Whether the student's file is as it came: it says NotImplemented and nothing else. True only where
 /// a run would find the same.

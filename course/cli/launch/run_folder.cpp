@@ -8,12 +8,13 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "course/cli/process/room.hpp"
+
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kShared = "/dev/shm";
 constexpr const char* kPrefix = "shardlings-";
 
 /// Folders PREFIXPID-NUMBER whose PID is of no process any more.

@@ -15,7 +15,6 @@ constexpr double kSessionMb = 9;    // Open MPI 4.1: two segments of 4 MiB, and 
 constexpr double kSegmentMb = 4.3;  // it asks for this much for each rank, and begins with 72 KiB
 constexpr double kBeginMb = 0.08;
 constexpr double kRunMb = 4;  // the board, records, and a first few lines of output
-constexpr const char* kShared = "/dev/shm";
 
 /// Where Open MPI keeps its session.
 fs::path session_folder() {

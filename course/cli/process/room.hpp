@@ -6,6 +6,9 @@
 
 namespace dist::cli {
 
+/// Where ranks of one machine share memory, as files.
+inline constexpr const char* kShared = "/dev/shm";
+
 /// Why `ranks` ranks could not run in `folder`, as one line that says what to do: a disk, or the memory
 /// that ranks share, is full or cannot be written. Empty: they can.
 std::string missing_room(int ranks, const std::filesystem::path& folder);

@@ -13,7 +13,7 @@
 namespace dist::cli {
 namespace {
 
-constexpr int kMostOutputLines = 1000;  // of a test that passed, where all is asked for
+constexpr int kAllOutputLines = 1000;  // of a test that passed, where all is asked for
 
 /// The word in front of a test, five letters wide.
 std::string_view word_of(State state) {
@@ -205,7 +205,7 @@ std::string report(
         } else if (test.status != State::pass) {
             out += indented(in_one_line(test), "        ");
         } else if (telling.output) {
-            out += indented(own_output(test, kMostOutputLines), "        ");
+            out += indented(own_output(test, kAllOutputLines), "        ");
         }
     }
     out += "\n" + counts(result);

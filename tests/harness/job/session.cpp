@@ -46,4 +46,8 @@ void run() {
     the_session().run();
 }
 
+int run_alone(int argc, char** argv) {
+    return Catch::Session().run(argc, argv);
+}
+
 }  // namespace dist::harness::session

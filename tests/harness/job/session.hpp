@@ -1,5 +1,5 @@
 // Catch2's own part of a test process. Version 2 is one header, whose half that runs tests takes half a
-// minute to optimise: it is compiled in a file of its own, without.
+// minute to optimise: it is compiled once for all tests, without.
 #pragma once
 
 #include <string>
@@ -17,5 +17,9 @@ std::vector<Test> tests();
 
 /// Runs all tests; listeners hear of them, and nothing is printed.
 void run();
+
+/// What main() of a single-process test does: obeys the command line as Catch2 documents it, prints,
+/// returns the exit status.
+int run_alone(int argc, char** argv);
 
 }  // namespace dist::harness::session

@@ -14,7 +14,7 @@
 namespace dist::harness {
 namespace {
 
-std::mutex lock;
+std::mutex groups_lock;
 std::map<MPI_Comm, Group> groups;
 
 Group make_group(MPI_Comm comm, std::uint64_t identity) {
@@ -86,7 +86,7 @@ void compare(const Group& group, const std::string& mine, long count, int other)
 }  // namespace
 
 const Group& group_of(MPI_Comm comm) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(groups_lock);
     auto found = groups.find(comm);
     if (found == groups.end()) {
         found = groups.emplace(comm, make_group(comm, 0)).first;
@@ -96,13 +96,13 @@ const Group& group_of(MPI_Comm comm) {
 
 void declare_group(MPI_Comm comm, std::uint64_t parent_id, std::uint64_t count) {
     if (comm != MPI_COMM_NULL) {
-        const std::scoped_lock guard(lock);
+        const std::scoped_lock guard(groups_lock);
         groups[comm] = make_group(comm, seeded_bits(parent_id, count));
     }
 }
 
 void forget_group(MPI_Comm comm) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(groups_lock);
     groups.erase(comm);
 }
 

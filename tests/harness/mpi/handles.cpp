@@ -15,7 +15,7 @@ struct Made {
     std::string call;
 };
 
-std::mutex lock;
+std::mutex handles_lock;
 std::vector<Made> all;
 
 const char* remedy(std::string_view kind) {
@@ -33,14 +33,14 @@ const char* remedy(std::string_view kind) {
 }  // namespace
 
 void note_handle(const void* handle, const char* kind, const std::string& call) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(handles_lock);
     if (handle != static_cast<const void*>(MPI_GROUP_EMPTY)) {
         all.push_back({handle, kind, call});
     }
 }
 
 void forget_handle(const void* handle) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(handles_lock);
     for (auto it = all.begin(); it != all.end(); ++it) {
         if (it->handle == handle) {
             all.erase(it);
@@ -50,7 +50,7 @@ void forget_handle(const void* handle) {
 }
 
 std::string never_freed() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(handles_lock);
     std::map<std::pair<std::string_view, std::string>, int> counts;
     for (const Made& made : all) {
         ++counts[{made.kind, made.call}];

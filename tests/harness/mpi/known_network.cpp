@@ -23,7 +23,7 @@ struct Network {
 constexpr int kRendezvousBytes = 65536;
 constexpr int kNoise[] = {-1, 1, 0};  // message 1 of a length takes longer, 2 as long, 3 less
 
-std::mutex lock;
+std::mutex network_lock;
 std::optional<Network> network;
 
 // Small against the precision of a double, large against any delay.
@@ -37,22 +37,22 @@ KnownNetwork::KnownNetwork(double latency_s, double bytes_per_s)
     : KnownNetwork(latency_s, bytes_per_s, Delays{}) {}
 
 KnownNetwork::KnownNetwork(double latency_s, double bytes_per_s, const Delays& delays) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(network_lock);
     network = Network{latency_s, bytes_per_s, delays};
 }
 
 KnownNetwork::~KnownNetwork() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(network_lock);
     network.reset();
 }
 
 double departure_s() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(network_lock);
     return network ? network->now_s : 0;
 }
 
 void note_delivery(double departure_s, int payload_bytes) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(network_lock);
     if (!network) {
         return;
     }
@@ -70,6 +70,6 @@ void note_delivery(double departure_s, int payload_bytes) {
 
 extern "C" double MPI_Wtime() {
     using namespace dist::harness;
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(network_lock);
     return network ? network->now_s + clock_offset_s() : PMPI_Wtime();
 }

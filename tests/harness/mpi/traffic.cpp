@@ -12,8 +12,8 @@ struct Received {
     int id;
 };
 
-std::mutex lock;
-Traffic counted;
+std::mutex traffic_lock;
+Traffic so_far;
 std::vector<Received> received;
 std::vector<Step> steps;
 bool logs = false;
@@ -38,55 +38,55 @@ void log(Did did, int id, int peer = -1, int peer_id = -1) {
 }  // namespace
 
 void reset_traffic(bool log) {
-    const std::scoped_lock guard(lock);
-    counted = Traffic{};
+    const std::scoped_lock guard(traffic_lock);
+    so_far = Traffic{};
     received.clear();
     steps.clear();
     logs = log;
 }
 
 std::vector<Step> end_log() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     logs = false;
     return std::exchange(steps, {});
 }
 
 Traffic traffic() {
-    const std::scoped_lock guard(lock);
-    return counted;
+    const std::scoped_lock guard(traffic_lock);
+    return so_far;
 }
 
 int count_send(int dst, int payload_bytes) {
-    const std::scoped_lock guard(lock);
-    ++counted.messages_sent;
-    counted.bytes_sent += payload_bytes;
-    counted.sent_to.insert(dst);
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.messages_sent;
+    so_far.bytes_sent += payload_bytes;
+    so_far.sent_to.insert(dst);
     log(Did::send, ++last_message);
     return last_message;
 }
 
 int count_post() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     log(Did::receive, ++last_message);
     return last_message;
 }
 
 void count_arrival(int id) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     log(Did::wait_send, id);
 }
 
 void count_receive(const MessageRecord& message, int id, int sender, int sender_id) {
-    const std::scoped_lock guard(lock);
-    ++counted.messages_received;
-    counted.bytes_received += message.bytes;
-    counted.received_from.insert(message.src);
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.messages_received;
+    so_far.bytes_received += message.bytes;
+    so_far.received_from.insert(message.src);
     received.push_back({message, id});
     log(Did::wait_receive, id, sender, sender_id);
 }
 
 std::vector<MessageRecord> received_messages() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     std::vector<MessageRecord> messages;
     messages.reserve(received.size());
     for (const Received& one : received) {
@@ -96,7 +96,7 @@ std::vector<MessageRecord> received_messages() {
 }
 
 void note_schedule(const Schedule& schedule, int rank) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     for (auto& [message, id] : received) {
         const auto found = schedule.received.find({rank, id});
         if (found != schedule.received.end()) {
@@ -106,19 +106,19 @@ void note_schedule(const Schedule& schedule, int rank) {
 }
 
 void count_message(bool is_send, int peer, long payload_bytes) {
-    const std::scoped_lock guard(lock);
-    ++(is_send ? counted.messages_sent : counted.messages_received);
-    (is_send ? counted.bytes_sent : counted.bytes_received) += payload_bytes;
-    (is_send ? counted.sent_to : counted.received_from).insert(peer);
+    const std::scoped_lock guard(traffic_lock);
+    ++(is_send ? so_far.messages_sent : so_far.messages_received);
+    (is_send ? so_far.bytes_sent : so_far.bytes_received) += payload_bytes;
+    (is_send ? so_far.sent_to : so_far.received_from).insert(peer);
 }
 
 void count_collective() {
-    const std::scoped_lock guard(lock);
-    ++counted.collectives;
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.collectives;
 }
 
 int start_thread() {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     const int number = ++last_thread;
     log(Did::start_thread, number);
     return number;
@@ -129,7 +129,7 @@ void begin_thread(int number) {
 }
 
 void join_thread(int number) {
-    const std::scoped_lock guard(lock);
+    const std::scoped_lock guard(traffic_lock);
     log(Did::join_thread, number);
 }
 

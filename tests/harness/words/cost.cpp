@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "course/protocol/counted.hpp"
+
 namespace dist::harness {
 namespace {
-
-std::string counted(long n, const std::string& word) {
-    return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
-}
 
 /// Collects what is not as it has to be, a clause each.
 struct Complaints {
