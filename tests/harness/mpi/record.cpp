@@ -39,6 +39,30 @@ std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communica
     return by_rank;
 }
 
+// What rank `from` holds, on all.
+template <class T>
+void broadcast(T* values, std::size_t n, int from, const Communicator& comm) {
+    PMPI_Bcast(values, static_cast<int>(n * sizeof(T)), MPI_BYTE, from, comm.handle());
+}
+
+// The logs played on both machines: two ranks do so, at the same time, and tell the others.
+void play_for_all(
+    const std::vector<std::vector<Step>>& logs,
+    const Communicator& comm,
+    Schedule& full,
+    Schedule& half_duplex
+) {
+    const int other = comm.size() > 1 ? 1 : 0;
+    full = comm.rank() == 0 ? play(logs, false) : Schedule();
+    half_duplex = comm.rank() == other ? play(logs, true) : Schedule();
+    broadcast(&full.rounds, 1, 0, comm);
+    broadcast(&half_duplex.rounds, 1, other, comm);
+    std::size_t n = full.deliveries.size();
+    broadcast(&n, 1, 0, comm);
+    full.deliveries.resize(n);
+    broadcast(full.deliveries.data(), n, 0, comm);
+}
+
 void begin_record() {
     gate();
     reset_traffic(true);
@@ -56,10 +80,12 @@ Traffic end_record(const Communicator& comm) {
             step.peer = found == members.end() ? -1 : static_cast<int>(found - members.begin());
         }
     }
-    const Schedule schedule = play(logs, false);
-    note_schedule(schedule, comm.rank());
-    result.rounds = schedule.rounds;
-    result.half_duplex_rounds = play(logs, true).rounds;
+    Schedule full;
+    Schedule half_duplex;
+    play_for_all(logs, comm, full, half_duplex);
+    note_schedule(full, comm.rank());
+    result.rounds = full.rounds;
+    result.half_duplex_rounds = half_duplex.rounds;
     gate();
     return result;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <map>
+#include <utility>
 
 namespace dist::harness {
 namespace {
@@ -65,7 +67,9 @@ class Machine {
         Schedule schedule;
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             for (const auto& [id, message] : ranks_[r].receives) {
-                schedule.received[{static_cast<int>(r), id}] = {message->begin, message->end};
+                schedule.deliveries.push_back(
+                    {static_cast<int>(r), id, message->begin, message->end}
+                );
             }
         }
         for (const Transfer& message : transfers_) {

@@ -15,8 +15,6 @@
 // receives is slower on this one.
 #pragma once
 
-#include <map>
-#include <utility>
 #include <vector>
 
 namespace dist::harness {
@@ -32,10 +30,17 @@ struct Step {
     int peer_id = -1;
 };
 
+/// When a message left and was there; `id` is the receiver's number for the receive.
+struct Delivery {
+    int receiver = 0;
+    int id = 0;
+    int begin = 0;
+    int end = 0;
+};
+
 struct Schedule {
     int rounds = 0;
-    // When a message left and was there, by the receiver and its number for the receive.
-    std::map<std::pair<int, int>, std::pair<int, int>> received;
+    std::vector<Delivery> deliveries;  // in the order of receivers, and of their numbers
 };
 
 /// Plays the logs of all ranks, by rank; peers are ranks too, -1 for one whose log is not there.

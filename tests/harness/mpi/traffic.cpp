@@ -1,7 +1,7 @@
 #include "tests/harness/mpi/traffic.hpp"
 
+#include <algorithm>
 #include <mutex>
-#include <tuple>
 #include <utility>
 
 namespace dist::harness {
@@ -97,10 +97,13 @@ std::vector<MessageRecord> received_messages() {
 
 void note_schedule(const Schedule& schedule, int rank) {
     const std::scoped_lock guard(traffic_lock);
+    const auto key = [](const Delivery& one) { return std::pair(one.receiver, one.id); };
     for (auto& [message, id] : received) {
-        const auto found = schedule.received.find({rank, id});
-        if (found != schedule.received.end()) {
-            std::tie(message.begin, message.end) = found->second;
+        const std::pair wanted(rank, id);
+        const auto found = std::ranges::lower_bound(schedule.deliveries, wanted, {}, key);
+        if (found != schedule.deliveries.end() && key(*found) == wanted) {
+            message.begin = found->begin;
+            message.end = found->end;
         }
     }
 }

@@ -13,6 +13,25 @@
 namespace dist::harness {
 namespace {
 
+/// Every test asks for the same numbers again, and a short answer is the beginning of a long one: the longest is kept.
+template <class... Key>
+class Kept {
+  public:
+    template <class Make>
+    std::vector<float> first(std::size_t n, const Make& make, Key... key) {
+        const std::scoped_lock guard(one_at_a_time_);
+        std::vector<float>& longest = made_[{key...}];
+        if (longest.size() < n) {
+            longest = make();
+        }
+        return {longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(n)};
+    }
+
+  private:
+    std::map<std::tuple<Key...>, std::vector<float>> made_;
+    std::mutex one_at_a_time_;
+};
+
 /// From a whole number from 1 to 8, and a bit.
 float value_of(float number, bool bit, Values values) {
     constexpr float kLarge = 1e20F;
@@ -38,37 +57,8 @@ std::vector<float> made_input(std::size_t n, int rank, std::uint64_t salt, Value
     return data;
 }
 
-}  // namespace
-
-std::uint64_t seed() {
-    static const std::uint64_t value = [] {
-        const char* text = std::getenv(kEnvSeed);
-        return text == nullptr ? std::uint64_t{1} : std::strtoull(text, nullptr, 10);
-    }();
-    return value;
-}
-
-std::vector<float> input(std::size_t n, int rank, std::uint64_t salt, Values values) {
-    // a short input is the beginning of a long one, and every test asks for them again
-    static std::map<std::tuple<int, std::uint64_t, Values>, std::vector<float>> made;
-    static std::mutex one_at_a_time;
-    const std::scoped_lock guard(one_at_a_time);
-    std::vector<float>& longest = made[{rank, salt, values}];
-    if (longest.size() < n) {
-        longest = made_input(n, rank, salt, values);
-    }
-    return {longest.begin(), longest.begin() + static_cast<std::ptrdiff_t>(n)};
-}
-
-std::vector<float> order_matters(std::size_t n, int rank, int p) {
-    std::vector<float> data(n, 1.0F);
-    for (auto i = static_cast<std::size_t>(rank); i < n; i += static_cast<std::size_t>(p)) {
-        data[i] = 0x1p24F;
-    }
-    return data;
-}
-
-std::vector<float> reduced_input(
+/// In doubles, so that sums are exact, and rounded once.
+std::vector<float> made_reduction(
     std::size_t n, int p, ReduceOp op, std::uint64_t salt, Values values
 ) {
     const std::vector<float> first = input(n, 0, salt, values);
@@ -99,6 +89,40 @@ std::vector<float> reduced_input(
         return static_cast<float>(op == ReduceOp::mean ? x / p : x);
     });
     return rounded;
+}
+
+}  // namespace
+
+std::uint64_t seed() {
+    static const std::uint64_t value = [] {
+        const char* text = std::getenv(kEnvSeed);
+        return text == nullptr ? std::uint64_t{1} : std::strtoull(text, nullptr, 10);
+    }();
+    return value;
+}
+
+std::vector<float> input(std::size_t n, int rank, std::uint64_t salt, Values values) {
+    static Kept<int, std::uint64_t, Values> kept;
+    return kept.first(
+        n, [&] { return made_input(n, rank, salt, values); }, rank, salt, values
+    );
+}
+
+std::vector<float> order_matters(std::size_t n, int rank, int p) {
+    std::vector<float> data(n, 1.0F);
+    for (auto i = static_cast<std::size_t>(rank); i < n; i += static_cast<std::size_t>(p)) {
+        data[i] = 0x1p24F;
+    }
+    return data;
+}
+
+std::vector<float> reduced_input(
+    std::size_t n, int p, ReduceOp op, std::uint64_t salt, Values values
+) {
+    static Kept<int, ReduceOp, std::uint64_t, Values> kept;
+    return kept.first(
+        n, [&] { return made_reduction(n, p, op, salt, values); }, p, op, salt, values
+    );
 }
 
 std::vector<float> poison(std::size_t n) {
