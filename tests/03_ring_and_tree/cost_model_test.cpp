@@ -219,12 +219,14 @@ TEST_CASE("fit weighs by relative errors") {
 
 TEST_CASE("fit refuses points that determine no line, and times that are not above 0") {
     on_ranks({1}, [](const Communicator&) {
-        INFO("no point, one point, one size three times: through these go many lines, or none");
-        CHECK_THROWS_AS(fit({}), std::invalid_argument);
-        CHECK_THROWS_AS(fit(std::vector<Measurement>{{8, 1.0}}), std::invalid_argument);
-        CHECK_THROWS_AS(
-            fit(std::vector<Measurement>{{7, 0.1}, {7, 0.3}, {7, 0.7}}), std::invalid_argument
-        );
+        {
+            INFO("no point, one point, one size three times: through these go many lines, or none");
+            CHECK_THROWS_AS(fit({}), std::invalid_argument);
+            CHECK_THROWS_AS(fit(std::vector<Measurement>{{8, 1.0}}), std::invalid_argument);
+            CHECK_THROWS_AS(
+                fit(std::vector<Measurement>{{7, 0.1}, {7, 0.3}, {7, 0.7}}), std::invalid_argument
+            );
+        }
         CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, 0.0}, {9, 0.3}}), std::invalid_argument);
         CHECK_THROWS_AS(fit(std::vector<Measurement>{{7, -0.1}, {9, 0.3}}), std::invalid_argument);
         INFO("NaN is a time that is not above 0");
@@ -237,14 +239,22 @@ TEST_CASE("fit refuses points that determine no line, and times that are not abo
 TEST_CASE("crossover_bytes: from 9012 bytes on the ring is not slower than recursive doubling") {
     on_ranks({1}, [](const Communicator&) {
         const LinkCost link{0x1p-20, 0x1p-30};  // alpha/beta = 1024 bytes, and no rounding
-        INFO("p = 8, alpha/beta = 1024 bytes: 11 alpha more, 1.25 K beta less; 8.8 * 1024 = 9011.2"
-        );
-        CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "9012 bytes");
-        INFO("the ring starts slower, but gains with every byte; the other way round, never");
-        CHECK(shown(crossover_bytes(ring, recursive_doubling, 8, link)) == "never");
-        INFO("p = 8: as many bytes in a row, 6 messages and not 14");
-        CHECK(shown(crossover_bytes(ring, halving_doubling, 8, link)) == "0 bytes");
-        CHECK(shown(crossover_bytes(halving_doubling, ring, 8, link)) == "never");
+        {
+            INFO(
+                "p = 8, alpha/beta = 1024 bytes: 11 alpha more, 1.25 K beta less; 8.8 * 1024 = "
+                "9011.2"
+            );
+            CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "9012 bytes");
+        }
+        {
+            INFO("the ring starts slower, but gains with every byte; the other way round, never");
+            CHECK(shown(crossover_bytes(ring, recursive_doubling, 8, link)) == "never");
+        }
+        {
+            INFO("p = 8: as many bytes in a row, 6 messages and not 14");
+            CHECK(shown(crossover_bytes(ring, halving_doubling, 8, link)) == "0 bytes");
+            CHECK(shown(crossover_bytes(halving_doubling, ring, 8, link)) == "never");
+        }
         CHECK(shown(crossover_bytes(ring, ring, 8, link)) == "0 bytes");
         CHECK(shown(crossover_bytes(naive, ring, 5, link)) == "0 bytes");
         CHECK(shown(crossover_bytes(naive, recursive_doubling, 1, link)) == "0 bytes");
@@ -255,11 +265,14 @@ TEST_CASE("crossover_bytes: from 9012 bytes on the ring is not slower than recur
 TEST_CASE("crossover_bytes: the additions count as well") {
     on_ranks({1}, [](const Communicator&) {
         const LinkCost link{0x1p-20, 0x1p-30, 0x1p-30};
-        INFO(
-            "p = 8, alpha/beta = 1024 bytes, gamma = beta: the ring starts 11 alpha behind, and "
-            "gains 1.25 K beta and 2.125 K gamma; 11 * 1024 / 3.375 = 3337.5"
-        );
-        CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "3338 bytes");
+        {
+            INFO(
+                "p = 8, alpha/beta = 1024 bytes, gamma = beta: the ring starts 11 alpha behind, "
+                "and "
+                "gains 1.25 K beta and 2.125 K gamma; 11 * 1024 / 3.375 = 3337.5"
+            );
+            CHECK(shown(crossover_bytes(recursive_doubling, ring, 8, link)) == "3338 bytes");
+        }
         INFO("p = 2, bytes travel for nothing: the ring adds half as much");
         const LinkCost slow_cores{0x1p-20, 0.0, 0x1p-30};
         CHECK(shown(crossover_bytes(recursive_doubling, ring, 2, slow_cores)) == "2048 bytes");

@@ -108,11 +108,16 @@ TEST_CASE("broadcast_parameters reaches tensors that are not contiguous") {
         const at::Tensor wide = filled({4, 6}, comm.rank(), 2);
         const at::Tensor columns = wide.slice(1, 0, 6, 2);
         broadcast_parameters(std::vector{transposed, columns}, root, comm);
-        INFO("The elements in memory order are not the elements in the tensor's order.");
-        INFO("contiguous() makes a copy of such a tensor; what arrives in the copy must get back.");
-        CHECK(from_root(transposed.t(), root, comm, 1));
-        const at::Tensor expected = filled({4, 6}, root, 2).slice(1, 0, 6, 2);
-        CHECK(same(elements(columns), elements(expected)));
+        {
+            INFO("The elements in memory order are not the elements in the tensor's order.");
+            INFO(
+                "contiguous() makes a copy of such a tensor; what arrives in the copy must get "
+                "back."
+            );
+            CHECK(from_root(transposed.t(), root, comm, 1));
+            const at::Tensor expected = filled({4, 6}, root, 2).slice(1, 0, 6, 2);
+            CHECK(same(elements(columns), elements(expected)));
+        }
         INFO("These elements belong to no parameter: they must stay as they were.");
         const at::Tensor between = filled({4, 6}, comm.rank(), 2).slice(1, 1, 6, 2);
         CHECK(same(elements(wide.slice(1, 1, 6, 2)), elements(between)));

@@ -6,6 +6,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "course/cli/build/build_lock.hpp"
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
@@ -135,6 +136,29 @@ TEST_CASE("the folder of a run goes with it, and takes along what a killed comma
     CHECK_FALSE(fs::exists(mine));
     CHECK(fs::exists(kept));
     CHECK(fs::exists(of_another));
+    fs::remove_all(here.root);
+}
+
+TEST_CASE("a build's lock ends with the build, whatever was started meanwhile and still runs") {
+    Context here = context();
+    here.root /= "shardlings-lock-" + std::to_string(getpid());
+    fs::create_directories(here.root / ".shardlings");
+    std::future<Ended> other;
+    {
+        const BuildLock lock(here.root);
+        other = std::async(std::launch::async, [&] {
+            return run(
+                here, {"sh", "-c", "touch started; while [ ! -e end ]; do sleep 0.02; done"}
+            );
+        });
+        while (!fs::exists(here.root / "started")) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    }
+    const Ended again = run(here, {"flock", "-n", ".shardlings/build.lock", "true"});
+    CHECK(again.status == 0);
+    run(here, {"touch", "end"});
+    CHECK(other.get().ok());
     fs::remove_all(here.root);
 }
 

@@ -30,7 +30,11 @@ class BuildLock {
     }
     BuildLock(const BuildLock&) = delete;
     BuildLock& operator=(const BuildLock&) = delete;
-    ~BuildLock() { close(file_); }
+    /// Unlocks, and does not only close: a program that was started meanwhile has the file open too.
+    ~BuildLock() {
+        flock(file_, LOCK_UN);
+        close(file_);
+    }
 
   private:
     int file_;

@@ -24,6 +24,8 @@ struct Arguments {
     std::vector<std::string> names;
     SeriesOptions series;
     std::uint64_t first_seed = 1;
+    int ranks = 0;  // 0: as many as each test uses
+    bool delays = false;
     bool all_tests = false;
     bool replay = false;
     bool cost = false;
@@ -140,6 +142,8 @@ class Check {
         const bool applies = built.ok || !built.log.empty();
         for (int seed = 1; applies && seed <= trial.seeds; ++seed) {
             LaunchOptions options;
+            options.ranks = arguments_.ranks;
+            options.delays = arguments_.delays;
             options.seed = arguments_.first_seed + static_cast<std::uint64_t>(seed) - 1;
             if (series.exercise != nullptr && trial.is_wrong() && !arguments_.all_tests) {
                 options.enough = [&](const Result& result) {
@@ -188,6 +192,14 @@ class Check {
     std::size_t done_ = 0;
 };
 
+/// What is wrong may be right on another number of ranks, and the harness's programs have theirs.
+void keep_right(std::vector<Series>& series) {
+    std::erase_if(series, [](const Series& one) { return one.exercise == nullptr; });
+    for (Series& one : series) {
+        std::erase_if(one.trials, [](const Trial& trial) { return trial.is_wrong(); });
+    }
+}
+
 int check_command(Context& context, const Arguments& arguments) {
     const Manifest manifest = read_manifest(context.root);
     const auto asked = [&](const std::string& name) {
@@ -226,6 +238,10 @@ int check_command(Context& context, const Arguments& arguments) {
             series.push_back(std::move(one));
         }
     }
+    if (arguments.ranks > 0) {
+        expect_rank_count(arguments.ranks);
+        keep_right(series);
+    }
     Check check(context, arguments);
     check.all(series);
     return check.end();
@@ -241,6 +257,8 @@ void add_check(Command& app, Context& context) {
     command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
         .between(1, 1000);
     command.add_option("--seed", arguments->first_seed, "The first of them");
+    command.add_option("-n", arguments->ranks, "Right answers alone, on worlds of so many ranks");
+    command.add_flag("--delays", arguments->delays, "Seeded delays in MPI calls");
     command.add_flag(
         "!--no-stubs", arguments->series.stubs, "Solutions alone: a stub computes nothing"
     );
