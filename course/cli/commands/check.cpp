@@ -33,7 +33,10 @@ struct Arguments {
 
 /// What is wrong with a trial's result; empty when it is as expected.
 std::string wrong_with(const Trial& trial, const Result& result, const std::string& text) {
-    if (result.status != trial.expected.state) {
+    // on so many ranks some tests have nothing to say
+    const bool is_right = trial.expected.state == State::pass && result.partial &&
+                          result.status == State::skipped && result.passed() > 0;
+    if (result.status != trial.expected.state && !is_right) {
         return fmt::format("is {}, not {}", name_of(result.status), name_of(trial.expected.state));
     }
     for (const std::string& words : trial.expected.says) {
