@@ -170,7 +170,8 @@ class Check {
                                                       : "";
         const std::string what = trial.what + seed + where;
         progress_.clear();
-        if (result.status == State::skipped && program.for_gpu()) {
+        const bool for_others = result.partial && result.passed() == 0;  // another number of ranks
+        if (result.status == State::skipped && (program.for_gpu() || for_others)) {
             tally_.skip(program.name, 1, what + ": " + result.message);
             return;
         }
