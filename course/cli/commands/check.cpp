@@ -180,7 +180,14 @@ class Check {
         if (wrong.empty() && arguments_.replay) {
             wrong = replay(context_, result);
         }
-        const std::string good = fmt::format("{}: {}", what, name_of(result.status));
+        const std::string good =
+            result.status == State::skipped
+                ? fmt::format(
+                      "{}: pass in {} tests, {} are for other numbers of ranks", what,
+                      result.passed(),
+                      result.tests.size() - static_cast<std::size_t>(result.passed())
+                  )
+                : fmt::format("{}: {}", what, name_of(result.status));
         tally_.line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
         if (!wrong.empty()) {
             tally_.text(text);
