@@ -60,7 +60,7 @@ function(add_parts test)
   endforeach()
 endfunction()
 
-# What includes much and is seldom edited: a few files of it are compiled as one, in a third of the time.
+# What includes much and is seldom edited: a few files of it are compiled as one, in half the time.
 # -DCMAKE_UNITY_BUILD=OFF: each alone, as scripts/check_tidy.sh reads them.
 function(compile_together)
   if(NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD)

@@ -39,13 +39,13 @@ RunFolder::RunFolder(const Context& context, bool keep) : keep_(keep) {
     static std::atomic<int> number = 0;
     const fs::path all = run_folders(context);
     remove_orphans(all, "");
-    remove_orphans(kShared, kPrefix);
+    remove_orphans(kSharedMemory, kPrefix);
     const std::string name = fmt::format("{}-{}", getpid(), ++number);
     path_ = all / ((keep ? "kept-" : "") + name);
     fs::remove_all(path_);
     fs::create_directories(path_);
     std::error_code refused;
-    const fs::path shared = fs::path(kShared) / (kPrefix + name);
+    const fs::path shared = fs::path(kSharedMemory) / (kPrefix + name);
     if (fs::create_directory(shared, refused)) {
         shared_ = shared;
     }

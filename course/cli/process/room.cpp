@@ -61,7 +61,7 @@ std::string wrong_with(const fs::path& folder, const std::string& purpose, doubl
 
 std::string missing_room(int ranks) {
     const double shared_mb = kSegmentMb + kBeginMb * ranks;
-    const bool shared = writable(kShared);  // otherwise it shares files in its session
+    const bool shared = writable(kSharedMemory);  // otherwise it shares files in its session
     const std::string session = wrong_with(
         session_folder(), "where MPI keeps its session", kSessionMb + (shared ? 0 : shared_mb)
     );
@@ -69,7 +69,7 @@ std::string missing_room(int ranks) {
         return session + "; set TMPDIR to a folder with room";
     }
     const std::string memory =
-        shared ? wrong_with(kShared, "the memory that ranks share", shared_mb) : "";
+        shared ? wrong_with(kSharedMemory, "the memory that ranks share", shared_mb) : "";
     return memory.empty() ? ""
                           : memory +
                                 "; remove what is in it, or make it larger (for a container: "

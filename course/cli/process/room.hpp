@@ -7,7 +7,7 @@
 namespace dist::cli {
 
 /// Where ranks of one machine share memory, as files.
-inline constexpr const char* kShared = "/dev/shm";
+inline constexpr const char* kSharedMemory = "/dev/shm";
 
 /// Why `ranks` ranks could not run in `folder`, as one line that says what to do: a disk, or the memory
 /// that ranks share, is full or cannot be written. Empty: they can.
