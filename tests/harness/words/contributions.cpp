@@ -1,6 +1,8 @@
 #include "tests/harness/words/contributions.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/reductions.hpp"
@@ -8,19 +10,24 @@
 namespace dist::harness {
 namespace {
 
-/// Rank r's contribution, 8^r: a digit of its own in base 8. The sum over 8 ranks is exact in float.
-float digit(int rank) {
-    return std::ldexp(1.0F, 3 * rank);
+/// Of a digit among p: 3 up to 8 ranks, fewer on more, so that the sum of all is exact in float.
+int bits(int p) {
+    return std::min(3, std::numeric_limits<float>::digits / p);
+}
+
+/// Rank r's contribution: a digit of its own, in base 8 up to 8 ranks.
+float digit(int rank, int p) {
+    return std::ldexp(1.0F, bits(p) * rank);
 }
 
 /// "the sum of ranks 0, 1, 3 (4 times)".
 std::string whose(float sum, int p) {
-    if (std::isnan(sum) || sum != std::floor(sum) || sum < 1 || sum >= digit(p)) {
+    if (std::isnan(sum) || sum != std::floor(sum) || sum < 1 || sum >= digit(p, p)) {
         return std::to_string(sum) + ", which is no sum of contributions";
     }
     std::string text;
     for (int rank = 0; rank < p; ++rank) {
-        const int times = (static_cast<int>(sum) >> (3 * rank)) % 8;
+        const int times = (static_cast<int>(sum) >> (bits(p) * rank)) % (1 << bits(p));
         if (times > 0) {
             text += (text.empty() ? "the sum of ranks " : ", ") + std::to_string(rank);
         }
@@ -35,7 +42,7 @@ std::string whose(float sum, int p) {
 Comparison sum_of(const std::set<int>& ranks, const std::vector<float>& data, int p) {
     float expected = 0;
     for (const int rank : ranks) {
-        expected += digit(rank);
+        expected += digit(rank, p);
     }
     for (std::size_t i = 0; i < data.size(); ++i) {
         if (data[i] != expected) {
@@ -58,7 +65,7 @@ void every_rank_once(
         for (const std::size_t n : {16U, 7U}) {
             for (int root = 0; root < (attempt.takes.root ? p : 1); ++root) {
                 const Call call{.n = n, .root = root};
-                Buffers buffers{std::vector<float>(n, digit(r))};
+                Buffers buffers{std::vector<float>(n, digit(r, p))};
                 record(comm, [&] { attempt.call(buffers, call, comm); });
                 const bool has_the_sum = !attempt.takes.root || r == root;
                 const Comparison contributions =

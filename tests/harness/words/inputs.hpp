@@ -15,14 +15,13 @@ std::uint64_t seed();
 /// Which values a rank contributes: a maximum that starts from 0 is right where all are positive, a
 /// minimum that starts from 1000 where all are small, and a sum in another order where all are whole.
 enum class Values {
-    mixed,          // whole numbers from -8 to 8, none of them 0
+    mixed,          // whole numbers from -8 to 8, but 0, 5 and 7
     positive,       // 1e20 to 8e20
     negative,       // -8e20 to -1e20
-    ones_and_twos,  // 1, 2, -1, -2: products over many ranks are exact
     order_matters,  // 2^24 from rank i mod p at index i, 1 from all others: 2^24 + 1 is 2^24 in float
 };
 
-/// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 8 ranks.
+/// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 15 ranks.
 /// `salt` makes a second, different input.
 std::vector<float> input(
     std::size_t n, int rank, std::uint64_t salt = 0, Values values = Values::mixed

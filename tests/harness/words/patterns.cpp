@@ -145,9 +145,7 @@ void on_many_ranks(const Attempt& attempt) {
             if (attempt.takes.op) {
                 calls.push_back({.n = n, .op = max, .root = root});
                 calls.push_back({.n = n, .op = min, .root = root, .values = Values::positive});
-                calls.push_back(
-                    {.n = n, .op = product, .root = root, .values = Values::ones_and_twos}
-                );
+                calls.push_back({.n = n, .op = product, .root = root});
             }
         }
     }
