@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include "course/cli/judge/explain.hpp"
 
@@ -184,6 +185,12 @@ std::pair<State, std::string> explain_stop(const Job& job) {
     if (was_unwound(job)) {  // why they were stopped, before they died of it
         const bool forbidden = job.board->stop == harness::Stop::forbidden;
         return {forbidden ? State::forbidden : State::hang, job.board->stop_message};
+    }
+    if (const int end = job.board->loaded_end; end != 0 && WIFSIGNALED(end - 1)) {
+        return {
+            State::crash,
+            "the process that all ranks were forked from was killed, as if by kill() in the code "
+            "under test: a function leaves other processes alone"};
     }
     if (const std::vector<int> ranks = unwatched(job); !ranks.empty()) {
         return {

@@ -156,6 +156,7 @@ Verdict run_job(
     const RunFolder folder(context, options.keep);
     const BoardFile board(folder.path());
     std::vector<std::string> command = mpirun(ranks, Purpose::test);
+    command.push_back((context.build_folder() / "tests/rank_proxy").string());
     command.push_back(fs::absolute(executable).string());
     RunOptions run_options;
     // not the repository: code under test may write files there, or clear it

@@ -33,6 +33,7 @@
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
 #include "tests/harness/job/crash.hpp"
+#include "tests/harness/job/ranks.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/job/runs.hpp"
 #include "tests/harness/job/session.hpp"
@@ -198,10 +199,10 @@ std::vector<std::string> make_plan(int& many) {
     return names;
 }
 
-int rank_from(const char* first, const char* second) {
-    const char* text = std::getenv(first);
-    text = text == nullptr ? std::getenv(second) : text;
-    return text == nullptr ? -1 : std::atoi(text);
+int world_size_of_job() {
+    const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
+    text = text == nullptr ? std::getenv("PMI_SIZE") : text;
+    return text == nullptr ? 0 : std::atoi(text);
 }
 
 void redirect_output(const std::string& file) {
@@ -255,20 +256,22 @@ extern "C" const char* __asan_default_options() {  // NOLINT
 int main(int /*argc*/, char** argv) {
     using namespace dist::harness;
     const char* folder = std::getenv(kEnvFolder);
-    const int rank = rank_from("OMPI_COMM_WORLD_RANK", "PMIX_RANK");
-    const int size = rank_from("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
-    if (folder == nullptr || rank < 0 || size < 1) {
+    const int size = world_size_of_job();
+    if (folder == nullptr || size < 1) {
         std::fprintf(
-            stderr, "%s is one rank of a test; start it by: ./shardlings run NAME\n", argv[0]
+            stderr, "%s holds the ranks of a test; start them by: ./shardlings run NAME\n", argv[0]
         );
         return 2;
     }
     try {
+        open_board(folder, size);
+        const int rank = fork_ranks(size);
         const std::string name = std::string(folder) + "/rank-" + std::to_string(rank);
-        open_board(folder, rank, size);
+        set_world_rank(rank);
         open_records(folder, rank);
         redirect_output(name + ".out");
         fork_watched_rank(name + ".out");
+        shift_memory(rank);
         run_tests();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "shardlings: %s\n", error.what());

@@ -161,15 +161,19 @@ void await_others() {
     }
 }
 
-// mpirun ends every rank when one has ended badly. Nobody else does: a rank that sends the signal to its
-// whole group dies of it, and is still watched.
+// mpirun ends every rank when one has ended badly. Nobody else does: a rank that sends the signal to its whole
+// group dies of it, and is still watched.
 std::atomic<bool> mpirun_ends_us = false;
+
+bool proxy_is_gone() {
+    return kill(my_slot().proxy, 0) != 0;
+}
 
 void obey_mpirun_only() {
     struct sigaction action {};
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     action.sa_sigaction = [](int, siginfo_t* info, void*) {
-        mpirun_ends_us = mpirun_ends_us || info->si_pid == getppid();
+        mpirun_ends_us = mpirun_ends_us || info->si_pid == board().mpirun;
     };
     sigaction(SIGTERM, &action, nullptr);
     for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
@@ -191,7 +195,7 @@ void obey_mpirun_only() {
     while (waitpid(pid, &status, WNOHANG) == 0) {
         usleep(10'000);
         enforce_limits(pid, output_file, progress);
-        if (mpirun_ends_us) {
+        if (mpirun_ends_us || proxy_is_gone()) {
             leave_with_the_job(pid);
         }
         if (my_slot().end == End::finished || my_slot().end == End::left) {

@@ -16,7 +16,7 @@ struct Made {
 };
 
 std::mutex handles_lock;
-std::vector<Made> all;
+std::vector<Made> all_made;
 
 const char* remedy(std::string_view kind) {
     static const std::map<std::string_view, const char*> remedies = {
@@ -35,15 +35,15 @@ const char* remedy(std::string_view kind) {
 void note_handle(const void* handle, const char* kind, const std::string& call) {
     const std::scoped_lock guard(handles_lock);
     if (handle != static_cast<const void*>(MPI_GROUP_EMPTY)) {
-        all.push_back({handle, kind, call});
+        all_made.push_back({handle, kind, call});
     }
 }
 
 void forget_handle(const void* handle) {
     const std::scoped_lock guard(handles_lock);
-    for (auto it = all.begin(); it != all.end(); ++it) {
+    for (auto it = all_made.begin(); it != all_made.end(); ++it) {
         if (it->handle == handle) {
-            all.erase(it);
+            all_made.erase(it);
             return;
         }
     }
@@ -52,10 +52,10 @@ void forget_handle(const void* handle) {
 std::string never_freed() {
     const std::scoped_lock guard(handles_lock);
     std::map<std::pair<std::string_view, std::string>, int> counts;
-    for (const Made& made : all) {
+    for (const Made& made : all_made) {
         ++counts[{made.kind, made.call}];
     }
-    all.clear();
+    all_made.clear();
     std::string text;
     for (const auto& [what, n] : counts) {
         const auto& [kind, call] = what;

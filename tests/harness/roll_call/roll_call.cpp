@@ -54,7 +54,7 @@ bool is_main_thread() {
 
 }  // namespace
 
-void open_board(const std::string& folder, int rank, int size) {
+void open_board(const std::string& folder, int size) {
     const std::string file = folder + "/board";
     const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
     void* memory =
@@ -66,8 +66,11 @@ void open_board(const std::string& folder, int rank, int size) {
     }
     close(descriptor);
     the_board = static_cast<Board*>(memory);
-    my_rank = rank;
     job_size = size;
+}
+
+void set_world_rank(int rank) {
+    my_rank = rank;
 }
 
 Board& board() {

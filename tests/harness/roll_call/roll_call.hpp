@@ -28,7 +28,10 @@ struct ForbiddenCall : std::runtime_error {
 };
 
 /// Maps the file "board" of the run folder; the launcher made it. Call once, before anything else.
-void open_board(const std::string& folder, int rank, int size);
+void open_board(const std::string& folder, int size);
+
+/// From now on this process is the rank, or watches over it.
+void set_world_rank(int rank);
 
 Board& board();
 Slot& my_slot();

@@ -1,4 +1,4 @@
-// Rank 1 ends the parent of its parent: mpirun.
+// Rank 1 ends mpirun, from which it comes by way of its watcher, the loaded program, and a proxy.
 // state: crash
 // says: mpirun, which started the ranks, was killed
 // says: pass  before: a test that passes
@@ -12,16 +12,27 @@
 #include "tests/harness/states/state.hpp"
 
 namespace dist {
+namespace {
+
+pid_t parent_of(pid_t process) {
+    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+    std::string pid;
+    std::string name;
+    std::string condition;
+    pid_t parent = 0;
+    stat >> pid >> name >> condition >> parent;
+    return parent;
+}
+
+}  // namespace
 
 void state(const Communicator& comm) {
     if (comm.rank() == 1) {
-        std::ifstream stat("/proc/" + std::to_string(getppid()) + "/stat");
-        std::string pid;
-        std::string name;
-        std::string condition;
-        pid_t parent = 0;
-        stat >> pid >> name >> condition >> parent;
-        kill(parent, SIGKILL);
+        pid_t ancestor = getppid();
+        for (int i = 0; i < 3; ++i) {
+            ancestor = parent_of(ancestor);
+        }
+        kill(ancestor, SIGKILL);
         pause();
     }
 }
