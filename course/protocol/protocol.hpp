@@ -117,10 +117,11 @@ struct Arrivals {
 };
 
 struct Slot {
-    std::atomic<int> proxy;     // pid of what mpirun started for this rank
-    std::atomic<int> watcher;   // of the process that watches over the rank
-    std::atomic<int> pid;       // of the rank's own process, its child
-    std::atomic<int> rank_end;  // 1 + wait status of the watcher, which the proxy is to end like; 0: not ended
+    std::atomic<int> proxy;    // pid of what mpirun started for this rank
+    std::atomic<int> watcher;  // of the process that watches over the rank
+    std::atomic<int> pid;      // of the rank's own process, its child
+    std::atomic<int>
+        rank_end;  // 1 + wait status of the watcher, which the proxy is to end like; 0: not ended
     std::atomic<End> end;
     std::atomic<int> end_code;
     std::atomic<int> starting;     // it is inside MPI_Init
@@ -152,9 +153,10 @@ struct Board {
     std::atomic<Stop> stop;   // holds for the on_ranks body `stopped_run`
     std::atomic<long> stopped_run;
     char stop_message[512];
-    std::atomic<int> died;          // 1 + the rank that died first; 0: all live
-    std::atomic<int> mpirun;        // its pid
-    std::atomic<int> loaded_end;    // 1 + wait status of the process all ranks were forked from; 0: not ended
+    std::atomic<int> died;    // 1 + the rank that died first; 0: all live
+    std::atomic<int> mpirun;  // its pid
+    std::atomic<int>
+        loaded_end;  // 1 + wait status of the process all ranks were forked from; 0: not ended
     std::atomic<long> failed_test;  // number of the last test in which a rank failed
     Slot slot[kMaxRanks];
 };

@@ -60,6 +60,13 @@ bool reap(const std::map<pid_t, int>& rank_of, int options) {
     return pid > 0 || (pid < 0 && errno == EINTR);
 }
 
+// Address space, with no memory behind it.
+char* reserve(std::size_t bytes) {
+    void* const place =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return place == MAP_FAILED ? nullptr : static_cast<char*>(place);
+}
+
 }  // namespace
 
 int fork_ranks(int size) {
@@ -93,10 +100,19 @@ int fork_ranks(int size) {
 }
 
 void shift_memory(int rank) {
-    constexpr std::size_t kStep = std::size_t{1} << 20U;
-    const std::size_t bytes = (static_cast<std::size_t>(rank) + 1) * kStep;
-    mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    sbrk(static_cast<std::intptr_t>(bytes));
+    constexpr std::size_t kStep = std::size_t{1} << 26U;
+    constexpr std::size_t kSmallest = std::size_t{1} << 14U;
+    const std::intptr_t place = rank + 1;
+    sbrk(place << 20);
+    const char* const below_all = reserve(static_cast<std::size_t>(place) * kStep);
+    // the gaps between libraries are the same on all ranks: nobody gets them
+    for (std::size_t bytes = kStep; bytes >= kSmallest; bytes /= 2) {
+        char* in_gap = reserve(bytes);
+        while (in_gap > below_all) {
+            in_gap = reserve(bytes);
+        }
+        munmap(in_gap, bytes);
+    }
 }
 
 }  // namespace dist::harness

@@ -143,7 +143,8 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
     wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_done >= run; }); });
 }
 
-constexpr int kMostExact = 15;  // ranks: with more, products of input() are no longer exact in float
+constexpr int kMostExact =
+    15;  // ranks: with more, products of input() are no longer exact in float
 
 // Why a test for worlds of these sizes says nothing about one of p ranks; empty: it does.
 std::string unfit(const std::vector<int>& sizes, int p) {
