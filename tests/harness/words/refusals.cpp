@@ -1,7 +1,15 @@
 #include "tests/harness/words/refusals.hpp"
 
+#include <algorithm>
+
 namespace dist::harness {
 namespace {
+
+/// One in which every rank's chunk has a float to lose.
+Call call_for(int root, const Communicator& comm) {
+    return {
+        .n = std::max<std::size_t>(Call{}.n, static_cast<std::size_t>(comm.size())), .root = root};
+}
 
 /// The call as only `wrong` gets it wrong: its `part` has `extra` floats more than is right.
 Buffers spoilt(
@@ -70,7 +78,7 @@ void refuses_lengths(
     on_ranks(worlds, [&](const Communicator& comm) {
         for (const int wrong : ranks) {
             for (const int extra : {-1, 1}) {
-                const Call call{.root = wrong};
+                const Call call = call_for(wrong, comm);
                 if (wrong >= comm.size()) {
                     continue;
                 }
@@ -102,7 +110,7 @@ void notices_lengths(
         for (int root = 0; root < (attempt.takes.root ? comm.size() : 1); ++root) {
             for (int wrong = 0; wrong < comm.size(); ++wrong) {
                 for (const int extra : {-1, 1}) {
-                    const Call call{.root = root};
+                    const Call call = call_for(root, comm);
                     if (wrong == root) {
                         continue;
                     }
