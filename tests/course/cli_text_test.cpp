@@ -54,6 +54,23 @@ TEST_CASE("of a compiler's errors the first is shown, with its lines, relative t
     CHECK(has(text, "(+1 more: --verbose)"));
 }
 
+TEST_CASE("a wrong argument is shown with the declaration that it does not fit") {
+    const std::string log =
+        "/repo/exercises/a/b.cpp:17:42: error: invalid initialization of reference\n"
+        "   17 |     send(in, root, 0, comm);\n"
+        "      |                    ^\n"
+        "In file included from /repo/exercises/a/b.cpp:6:\n"
+        "/repo/exercises/a/send.hpp:21:9: note: in passing argument 3 of 'void send(...)'\n"
+        "   21 | void send(int dst, const Communicator& comm, int tag = 0);\n"
+        "      |                    ^~~~\n"
+        "/repo/exercises/a/b.cpp:18:42: error: another\n";
+    const std::string text = first_error(log, "/repo", "exercises/a/b.cpp");
+    CHECK(has(text, "\nexercises/a/send.hpp:21:9: note: in passing argument 3"));
+    CHECK(has(text, "   21 | void send("));
+    CHECK(!has(text, "another"));
+    CHECK(has(text, "(+1 more: --verbose)"));
+}
+
 TEST_CASE("an error inside a library names the line that led there") {
     const std::string log =
         "In file included from /repo/exercises/a/b.cpp:3:\n"

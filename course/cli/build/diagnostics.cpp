@@ -72,15 +72,40 @@ void put_const_first(std::string& text) {
     }
 }
 
-/// The error's line, the source lines under it, and where in the repository it came from.
+/// A line with the source lines under it; `next` is then the line behind them.
+std::string with_excerpt(const std::vector<std::string>& lines, std::size_t& next) {
+    std::string text = lines[next];
+    while (++next < lines.size() && is_excerpt(lines[next])) {
+        text += "\n" + lines[next];
+    }
+    return text;
+}
+
+/// The declaration of the course that the compiler shows with an error, in the lines from `next` on; or nothing.
+std::string declaration(
+    const std::vector<std::string>& lines, std::size_t next, const std::string& prefix
+) {
+    const auto leads_there = [](const std::string& line) {
+        return line.starts_with("In file included from") ||
+               line.starts_with("                 from");
+    };
+    while (next < lines.size() && leads_there(lines[next])) {
+        ++next;
+    }
+    const bool here = next < lines.size() && lines[next].starts_with(prefix) &&
+                      lines[next].find(" note: ") != std::string::npos;
+    return here ? "\n" + with_excerpt(lines, next) : "";
+}
+
+/// The error's line, the source lines under it, the declaration that it is about, and where in the repository it came
+/// from.
 std::string compiler_error(
     const std::vector<std::string>& lines, std::size_t at, const std::filesystem::path& root
 ) {
-    std::string text = lines[at];
-    for (std::size_t i = at + 1; i < lines.size() && is_excerpt(lines[i]); ++i) {
-        text += "\n" + lines[i];
-    }
     const std::string prefix = root.string() + "/";
+    std::size_t next = at;
+    std::string text = with_excerpt(lines, next);
+    text += declaration(lines, next, prefix);
     if (!lines[at].starts_with(prefix) && lines[at].starts_with("/")) {
         // an error inside a library's header: the line of the course that led there is what helps
         const auto led_there = [&](const char* words) {
