@@ -24,8 +24,8 @@ void recv(std::span<float> data, int src, const Communicator& comm, int tag) {
     MPI_CHECK(MPI_Get_count(&status, MPI_FLOAT, &received));
     if (received != n) {
         throw Error(
-            "recv: expected " + std::to_string(n) + " elements from rank " + std::to_string(src) +
-            ", got " + std::to_string(received)
+            "recv: expected " + std::to_string(n) + " elements from rank " +
+            std::to_string(status.MPI_SOURCE) + ", got " + std::to_string(received)
         );
     }
 }

@@ -141,7 +141,7 @@ void Wait::poll() {
             my_slot().asleep_epoch = epoch;
         }
         if (all_wait_in_vain()) {
-            stop_all(Stop::deadlock, "all ranks wait and nothing moves");
+            stop_all(Stop::deadlock, "");  // why, the records say together: explain_hang.cpp
             leave_if_stopped();
         }
     }
