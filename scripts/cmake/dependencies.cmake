@@ -39,4 +39,9 @@ else()
   message(STATUS "LibTorch: not found. Chapters 01 to 04 need none; for the others: apt-get install libtorch-dev")
 endif()
 
+find_package(SimGrid QUIET)
+if(SimGrid_FOUND)
+  message(STATUS "SimGrid: found; the stack can be built for its MPI, too (dist::stack_smpi)")
+endif()
+
 include(gpu)
