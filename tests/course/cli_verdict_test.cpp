@@ -257,6 +257,9 @@ TEST_CASE(
     job.output = "There are not enough slots available";
     CHECK(explain_no_plan(job).status == State::harness_error);
     CHECK(has(explain_no_plan(job).message, "not enough slots"));
+    job.output = "[n:1] x\nshardlings: a rank cannot read /proc\n-----\nnon-zero status\n";
+    CHECK(explain_no_plan(job).status == State::harness_error);
+    CHECK(explain_no_plan(job).message == "shardlings: a rank cannot read /proc");
 }
 
 TEST_CASE("a run's document is JSON, whatever a program printed") {

@@ -56,6 +56,16 @@ bool says_full(const std::string& output) {
     return has("OUT-OF-RESOURCE") || has("not enough space") || has("No space left");
 }
 
+/// The line in which the harness itself says why it cannot go on; empty: it did not.
+std::string words_of_ours(const std::string& output) {
+    for (const std::string who : {"shardlings: ", "rank_proxy: "}) {
+        if (const std::size_t at = output.find(who); at != std::string::npos) {
+            return output.substr(at, output.find('\n', at) - at);
+        }
+    }
+    return "";
+}
+
 TestResult about_the_program(const std::string& name, const Job& job) {
     TestResult test;
     test.name = name;
@@ -221,6 +231,9 @@ TestResult explain_no_plan(const Job& job) {
         test.status = State::time_limit;
         test.message =
             fmt::format("it had not begun after {:.0f} s, and was ended", job.wall_limit_s);
+    } else if (const std::string words = words_of_ours(text); !words.empty()) {
+        test.status = State::harness_error;
+        test.message = words;
     } else if (text.find("on signal") != std::string::npos) {
         test.status = State::crash;
         test.message = "it died before the first test: does something run before main?";

@@ -38,6 +38,12 @@ void take_environment_of(pid_t pid) {
     while (std::getline(file, entry, '\0')) {
         putenv(strdup(entry.c_str()));  // the environment keeps it
     }
+    if (std::getenv(kEnvFolder) == nullptr) {
+        throw std::runtime_error(
+            "a rank cannot read /proc/" + std::to_string(pid) +
+            "/environ, where mpirun says who it is"
+        );
+    }
 }
 
 void become(int rank, pid_t loaded) {
