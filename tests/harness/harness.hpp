@@ -13,6 +13,7 @@
 //         });
 //     }
 //
+//     words/tensors.hpp     the same for tensors of LibTorch
 //     words/inputs.hpp      lengths, inputs with their signs, what they reduce to, the tolerance
 //     words/compare.hpp     same(), and suspicions: what a wrong value tells
 //     words/reductions.hpp  reduced(), and what likely mistakes leave
