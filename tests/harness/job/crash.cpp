@@ -93,6 +93,9 @@ CrashReports::CrashReports() {
     }
     action.sa_sigaction = on_where_signal;
     sigaction(kWhereSignal, &action, &before_.back());
+    // Catch2 3 would tell all listeners first, which wait for the other ranks
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
 }
 
 CrashReports::~CrashReports() {
