@@ -5,7 +5,7 @@ function(add_part_test name)
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE dist_catch2_main dist::warnings ${arg_LIBRARIES})
   compile_together(${name})
-  add_test(NAME course.${name} COMMAND ${name} "~[refusal]")
+  add_test(NAME course.${name} COMMAND ${name} "~[refusal]~[real]")
   set_tests_properties(course.${name} PROPERTIES LABELS "course;trainer" TIMEOUT 600)
 endfunction()
 
