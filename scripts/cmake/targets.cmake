@@ -47,8 +47,14 @@ add_library(dist_lines_only INTERFACE)
 add_library(dist::lines_only ALIAS dist_lines_only)
 target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-g1>")
 if(NOT SHARDLINGS_SANITIZE)
-  # at -O1 GCC 12 takes the short buffer inside a string for all of it, and warns of what lies behind
-  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-O1;-Wno-array-bounds;-Wno-stringop-overflow>")
+  # GCC 12 takes the short buffer inside a string for all of it, and warns of what lies behind
+  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+endif()
+# Those that share no precompiled header with answers, for which -O is another: built a little quicker still.
+add_library(dist_optimised_little INTERFACE)
+add_library(dist::optimised_little ALIAS dist_optimised_little)
+if(NOT SHARDLINGS_SANITIZE)
+  target_compile_options(dist_optimised_little INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-O1>")
 endif()
 
 # TEST_parts: what the program TEST is linked from, without the file under test.
