@@ -48,7 +48,7 @@ add_library(dist::lines_only ALIAS dist_lines_only)
 target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-g1>")
 if(NOT SHARDLINGS_SANITIZE)
   # GCC 12 takes the short buffer inside a string for all of it, and warns of what lies behind
-  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-stringop-overflow>")
+  target_compile_options(dist_lines_only INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
 endif()
 # Those that share no precompiled header with answers, for which -O is another: built a little quicker still.
 add_library(dist_optimised_little INTERFACE)
