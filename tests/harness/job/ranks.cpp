@@ -1,7 +1,6 @@
-// Note [Proxies] To load a program that is linked with LibTorch takes 0.6 s: 293 libraries, and thousands of operators
-// that enter their names. With a program of their own for each rank, five ranks on two cores took two seconds to start,
-// eleven four. So mpirun starts proxies (tests/harness/proxy), which are small; rank 0's proxy starts the test's
-// program, and that forks the ranks:
+// Note [Proxies] To load a program that is linked with LibTorch takes 0.6 s of a core: 293 libraries, and thousands of
+// operators that enter their names; eleven ranks would pay that eleven times. So mpirun starts proxies
+// (tests/harness/proxy), which are small; rank 0's proxy starts the test's program, and that forks the ranks:
 //
 //     mpirun -+- proxy of rank 0 --- the loaded program -+- watcher of rank 0 --- rank 0
 //             +- proxy of rank 1                         +- watcher of rank 1 --- rank 1
