@@ -2,7 +2,7 @@
 // one file of records per rank. Only the layout is here; nobody's behaviour.
 //
 // The launcher makes an empty folder (the run folder), puts a zeroed file of sizeof(Board) bytes
-// named "board" into it, and starts `mpirun ... TEST` with the environment below. In that folder a
+// named "board" into it, and starts `mpirun ... rank_proxy TEST` with the environment below. In that folder a
 // test process leaves, for each rank R:
 //
 //   rank-R.out    everything the rank wrote to standard output and standard error

@@ -1,6 +1,5 @@
 #include "tests/harness/job/watcher.hpp"
 
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/job/crash.hpp"
+#include "tests/harness/proxy/obey_mpirun.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -161,24 +161,8 @@ void await_others() {
     }
 }
 
-// mpirun ends every rank when one has ended badly. Nobody else does: a rank that sends the signal to its whole
-// group dies of it, and is still watched.
-std::atomic<bool> mpirun_ends_us = false;
-
 bool proxy_is_gone() {
     return kill(my_slot().proxy, 0) != 0;
-}
-
-void obey_mpirun_only() {
-    struct sigaction action {};
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    action.sa_sigaction = [](int, siginfo_t* info, void*) {
-        mpirun_ends_us = mpirun_ends_us || info->si_pid == board().mpirun;
-    };
-    sigaction(SIGTERM, &action, nullptr);
-    for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
-        std::signal(signal, SIG_IGN);
-    }
 }
 
 [[noreturn]] void leave_with_the_job(pid_t pid) {
@@ -225,7 +209,7 @@ void fork_watched_rank(const std::string& output_file) {
         throw std::runtime_error("fork failed: too many processes?");
     }
     if (pid > 0) {
-        obey_mpirun_only();
+        obey_mpirun_only(board().mpirun);
         watch(pid, output_file);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -2,17 +2,17 @@
 // forks a process for each rank: loading LibTorch takes most of a second. A proxy lends its rank the environment and the
 // process group that mpirun made for it, and ends as its rank did. Note [Proxies] in tests/harness/job/ranks.cpp.
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
+#include <stdexcept>
 #include <string>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "course/protocol/protocol.hpp"
+#include "tests/harness/proxy/obey_mpirun.hpp"
+#include "tests/harness/roll_call/map_board.hpp"
 
 namespace {
 
@@ -21,37 +21,15 @@ using dist::harness::Slot;
 
 constexpr int kNap = 5'000;  // us
 
-std::atomic<bool> mpirun_ends_us = false;
-
-// A rank that sends a signal to its whole group means the proxy, too; only mpirun is obeyed.
-void obey_mpirun_only() {
-    struct sigaction action {};
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    action.sa_sigaction = [](int, siginfo_t* info, void*) {
-        mpirun_ends_us = mpirun_ends_us || info->si_pid == getppid();
-    };
-    sigaction(SIGTERM, &action, nullptr);
-    for (const int signal : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
-        std::signal(signal, SIG_IGN);
-    }
-}
-
 [[noreturn]] void refuse(const std::string& reason) {
     std::fprintf(stderr, "rank_proxy: %s\n", reason.c_str());
     _exit(70);
 }
 
-Board& open_board(const std::string& folder) {
-    const std::string file = folder + "/board";
-    const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
-    void* memory =
-        descriptor < 0
-            ? MAP_FAILED
-            : mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (memory == MAP_FAILED) {
-        refuse("cannot map " + file);
-    }
-    return *static_cast<Board*>(memory);
+Board& open_board(const std::string& folder) try {
+    return dist::harness::map_board(folder);
+} catch (const std::runtime_error& error) {
+    refuse(error.what());
 }
 
 pid_t load(char* const* command) {
@@ -89,8 +67,8 @@ int main(int argc, char** argv) {
     }
     Board& board = open_board(folder);
     Slot& slot = board.slot[std::clamp(std::atoi(rank), 0, dist::harness::kMaxRanks - 1)];
-    obey_mpirun_only();
     board.mpirun = getppid();
+    dist::harness::obey_mpirun_only(board.mpirun);
     slot.proxy = getpid();
     const pid_t loaded = std::atoi(rank) == 0 ? load(argv + 1) : -1;
     int ended = 0;
@@ -107,7 +85,7 @@ int main(int argc, char** argv) {
         if (rank_end == 0 && loaded_end != 0) {
             end_like(loaded_end - 1);
         }
-        if (mpirun_ends_us && slot.watcher == 0) {
+        if (dist::harness::mpirun_ends_us && slot.watcher == 0) {
             _exit(1);  // a watcher that comes later finds no proxy
         }
         usleep(kNap);

@@ -1,13 +1,12 @@
 #include "tests/harness/roll_call/roll_call.hpp"
 
 #include <cstdio>
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/roll_call/map_board.hpp"
 
 namespace dist::harness {
 namespace {
@@ -55,17 +54,7 @@ bool is_main_thread() {
 }  // namespace
 
 void open_board(const std::string& folder, int size) {
-    const std::string file = folder + "/board";
-    const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
-    void* memory =
-        descriptor < 0
-            ? MAP_FAILED
-            : mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (memory == MAP_FAILED) {
-        throw std::runtime_error("cannot map " + file);
-    }
-    close(descriptor);
-    the_board = static_cast<Board*>(memory);
+    the_board = &map_board(folder);
     job_size = size;
 }
 

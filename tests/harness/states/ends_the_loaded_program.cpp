@@ -5,26 +5,12 @@
 // says: pass  after: a test that passes all the same
 
 #include <csignal>
-#include <fstream>
-#include <string>
 #include <unistd.h>
 
+#include "tests/harness/states/processes.hpp"
 #include "tests/harness/states/state.hpp"
 
 namespace dist {
-namespace {
-
-pid_t parent_of(pid_t process) {
-    std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
-    std::string pid;
-    std::string name;
-    std::string condition;
-    pid_t parent = 0;
-    stat >> pid >> name >> condition >> parent;
-    return parent;
-}
-
-}  // namespace
 
 void state(const Communicator& comm) {
     if (comm.rank() == 1) {
