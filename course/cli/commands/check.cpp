@@ -124,22 +124,22 @@ class Check {
             tally_.line(false, name, "its test does not build\n" + built.error);
         } else {
             progress(name);
-            std::vector<std::vector<Result>> results(series.trials.size());
+            std::vector<Tried> tried(series.trials.size());
             const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
             on_threads(
-                one_gpu ? 1 : busy_threads(), results.size(),
+                one_gpu ? 1 : busy_threads(), tried.size(),
                 [&](std::size_t t) {
-                    results[t] = run_trial(series, series.trials[t], built.built[t]);
+                    tried[t] = run_trial(series, series.trials[t], built.built[t]);
                 },
                 [&](std::size_t t) {
-                    for (const Result& result : results[t]) {
+                    for (const Result& result : tried[t].results) {
                         judge(series, series.trials[t], result);
                     }
-                    if (results[t].empty()) {
+                    if (!tried[t].error.empty()) {
                         progress_.clear();
                         tally_.line(
                             false, name,
-                            fmt::format("{}: {}", series.trials[t].what, built.built[t].error)
+                            fmt::format("{}: {}", series.trials[t].what, tried[t].error)
                         );
                     }
                     ++done_;
@@ -149,11 +149,18 @@ class Check {
         }
     }
 
-    /// A result for each seed; none for a difference that no longer applies.
-    std::vector<Result> run_trial(const Series& series, const Trial& trial, const Built& built) {
-        std::vector<Result> results;
-        const bool applies = built.ok || !built.log.empty();
-        for (int seed = 1; applies && seed <= trial.seeds; ++seed) {
+    struct Tried {
+        std::vector<Result> results;  // one for each seed
+        std::string error;            // why there is none: a difference that no longer applies
+    };
+
+    Tried run_trial(const Series& series, const Trial& trial, const Built& built) {
+        Tried tried;
+        if (!built.ok && built.log.empty()) {
+            tried.error = built.error;
+            return tried;
+        }
+        for (int seed = 1; seed <= trial.seeds; ++seed) {
             LaunchOptions options;
             options.ranks = arguments_.ranks;
             options.delays = arguments_.delays;
@@ -163,12 +170,17 @@ class Check {
                     return wrong_with(trial, result, report(result, series.exercise, false))
                         .empty();
                 };
+                options.test = trial.expected.test;
             }
-            results.push_back(
-                run_built(context_, series.program, built, options, trial.expected.file)
-            );
+            try {
+                tried.results.push_back(
+                    run_built(context_, series.program, built, options, trial.expected.file)
+                );
+            } catch (const UsageError& error) {  // no test has that name
+                tried.error = error.what();
+            }
         }
-        return results;
+        return tried;
     }
 
     void judge(const Series& series, const Trial& trial, const Result& result) {
@@ -281,7 +293,7 @@ void add_check(Command& app, Context& context) {
     );
     command.add_flag(
         "--all-tests", arguments->all_tests,
-        "All tests of wrong answers; without it, up to the one that refuses them as they expect"
+        "All tests of wrong answers; without it, the one that must refuse them"
     );
     command.add_flag(
         "--replay", arguments->replay, "Also the line that every failed run says repeats it"

@@ -61,10 +61,12 @@ std::vector<Series> series_of(
     series.exercise = &exercise;
     series.missing = missing_parts(context, exercise);
     if (options.stubs) {
-        series.trials.push_back({{write_stub(context, exercise), State::not_started, {}}, "stub", 1}
+        series.trials.push_back(
+            {{write_stub(context, exercise), State::not_started, "", {}}, "stub", 1}
         );
     }
-    series.trials.push_back({{exercise.solution(), State::pass, {}}, "solution", options.seeds});
+    series.trials.push_back({{exercise.solution(), State::pass, "", {}}, "solution", options.seeds}
+    );
     if (options.mutants) {
         add(series.trials, "mutant", read_cases(context, exercise.mutants()));
         const State right = State::pass;

@@ -99,7 +99,9 @@ std::vector<Case> read_cases(
             }
             line = trimmed(difference ? line : line.substr(2));
             if (line.starts_with("state:")) {
-                state = state_of(trimmed(line.substr(6)));
+                const std::size_t in = line.find(" in ");
+                state = state_of(trimmed(line.substr(6, in - 6)));
+                one.test = in == std::string::npos ? "" : trimmed(line.substr(in + 4));
             } else if (line.starts_with("says:")) {
                 one.says.push_back(trimmed(line.substr(5)));
             }

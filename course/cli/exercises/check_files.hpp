@@ -20,13 +20,15 @@ std::string stub_text(const Context& context, const Exercise& exercise);
 /// A file that is tried in the place of an exercise's, and what must come of it. Its first lines:
 ///
 ///     // Every rank passes its whole tensor around the ring.
-///     // state: fail
+///     // state: fail in each rank sends 2 (p - 1) chunks
 ///     // says: bytes_sent
 ///
+/// `in` names the test that must refuse it, or a part of that name: without --all-tests it runs alone.
 /// In a difference (difference.hpp) they stand above it, without the slashes.
 struct Case {
     std::filesystem::path file;  // relative to the repository
     State state = State::pass;
+    std::string test;               // empty: whichever
     std::vector<std::string> says;  // the report contains each of these
 };
 

@@ -1,5 +1,5 @@
 // All three are empty.
-// state: fail
+// state: fail in messages between two ranks arrive in the order in which they were sent
 // says: nothing was written
 #include "exercises/01_point_to_point/nccl_send_recv.hpp"
 

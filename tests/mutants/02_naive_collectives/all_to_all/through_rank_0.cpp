@@ -1,5 +1,5 @@
 // All blocks go to rank 0, which sorts them.
-// state: fail
+// state: fail in sends one block to each other rank, and nothing through a third
 // says: sends one block to each of the others
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // Chunks are passed on from rank to rank, each of which adds its own: right, but another algorithm.
-// state: fail
+// state: fail in sends one message from each rank, and each carries that rank's chunk alone
 // says: a rank that passes chunks on is another algorithm
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // Takes what comes in for the result.
-// state: fail
+// state: fail in combines every element, for all lengths up to 1000
 // says: it has to be combined with what is there
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Recursive doubling in its place: half the rounds, too many bytes.
-// state: fail
+// state: fail in sends parts that are half as long in each step, and a ring's bytes
 // says: bytes, where at most
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
 

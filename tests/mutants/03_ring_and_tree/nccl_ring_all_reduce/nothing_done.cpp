@@ -1,5 +1,5 @@
 // Returns at once.
-// state: fail
+// state: fail in sums every element over all ranks, for every length
 // says: that is this rank's own contribution
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/01_point_to_point/nccl_send_recv.hpp"

@@ -1,5 +1,5 @@
 // Passes whole tensors around the ring: the right sum, and p/2 times the bytes.
-// state: fail
+// state: fail in sends at most 2(p-1) messages of one chunk, to its neighbours
 // says: never the whole tensor
 #include "exercises/01_point_to_point/nccl_send_recv.hpp"
 #include "exercises/03_ring_and_tree/accumulate_kernel.hpp"

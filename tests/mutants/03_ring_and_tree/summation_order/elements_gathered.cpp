@@ -1,5 +1,5 @@
 // All elements travel to rank 0, which adds them: right, with n floats on the way in the place of one.
-// state: fail
+// state: fail in ordered_sum sends sums, not elements: one float to each rank but the first, and
 // says: the sum so far (all but rank 0)
 #include "exercises/01_point_to_point/send_recv.hpp"
 #include "exercises/02_naive_collectives/broadcast.hpp"

@@ -1,5 +1,5 @@
 // Lets MPI do the exercise.
-// state: forbidden
+// state: forbidden in gives every rank the root's data, from every root, for every length n
 // says: This exercise builds a broadcast from messages
 #include <mpi.h>
 

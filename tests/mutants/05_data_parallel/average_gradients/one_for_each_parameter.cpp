@@ -1,5 +1,5 @@
 // One all-reduce for each parameter: the right mean, and all latencies once more for each.
-// state: fail
+// state: fail in is one all-reduce, however many parameters there are
 // says: one for each parameter waits for all its latencies again
 #include <ATen/ops/zeros_like.h>
 
