@@ -1,16 +1,21 @@
 #include "course/trainer/checkpoint.hpp"
 
+#include <ATen/core/Dict.h>
+#include <algorithm>
+#include <caffe2/serialize/inline_container.h>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <vector>
 
-#include <torch/serialize/archive.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 
 #include "course/files/atomic_file.hpp"
 
 namespace dist::trainer {
 
 namespace fs = std::filesystem;
-using torch::serialize::InputArchive;
-using torch::serialize::OutputArchive;
+using Dict = c10::impl::GenericDict;
 
 fs::path checkpoint_file(const fs::path& folder) {
     return folder / "checkpoint.pt";
@@ -28,23 +33,76 @@ void expect_writable(const fs::path& folder) {
     files::check_writable(checkpoint_file(folder));
 }
 
-void save_checkpoint(
-    const fs::path& folder, const std::string& run, std::size_t step, OutputArchive& archive
-) {
-    archive.write("run", c10::IValue(run));
-    archive.write("step", c10::IValue(static_cast<std::int64_t>(step)));
+namespace {
 
+/// The parts of `run`, which commas separate, that `other` has not.
+std::string without(const std::string& run, const std::string& other) {
+    std::string parts;
+    for (std::size_t begin = 0; begin < run.size();) {
+        const std::size_t end = std::min(run.find(", ", begin), run.size());
+        const std::string part = run.substr(begin, end - begin);
+        if ((", " + other + ", ").find(", " + part + ", ") == std::string::npos) {
+            parts += (parts.empty() ? "" : ", ") + part;
+        }
+        begin = end + 2;
+    }
+    return parts;
+}
+
+/// As torch::jit::pickle_save, but for the name of the dict's type, which torch.load refuses where it is
+/// to load weights only.
+std::string to_bytes(const Dict& dict) {
     std::string bytes;
-    archive.save_to([&bytes](const void* data, std::size_t size) {
+    const auto append = [&bytes](const void* data, std::size_t size) {
         bytes.append(static_cast<const char*>(data), size);
         return size;
-    });
+    };
+    std::string pickled;
+    const auto pickle = [&pickled](const char* data, std::size_t size) {
+        pickled.append(data, size);
+    };
+    constexpr bool kNameTypes = false;
+    torch::jit::Pickler pickler(pickle, nullptr, nullptr, nullptr, nullptr, kNameTypes);
+    pickler.protocol();
+    pickler.pushIValue(dict);
+    pickler.stop();
+
+    caffe2::serialize::PyTorchStreamWriter file(append);
+    file.writeRecord("data.pkl", pickled.data(), pickled.size());
+    std::size_t i = 0;
+    for (const at::Tensor& tensor : pickler.tensorData()) {
+        file.writeRecord("data/" + std::to_string(i++), tensor.data_ptr(), tensor.nbytes());
+    }
+    file.writeEndOfFile();
+    return bytes;
+}
+
+Dict from_file(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return torch::jit::pickle_load({std::istreambuf_iterator<char>(in), {}}).toGenericDict();
+}
+
+}  // namespace
+
+void save_checkpoint(
+    const fs::path& folder, const std::string& run, std::size_t step, const StateDict& state
+) {
+    Dict dict(c10::StringType::get(), c10::AnyType::get());
+    dict.insert("run", run);
+    dict.insert("step", static_cast<std::int64_t>(step));
+    for (const auto& [name, tensor] : state) {
+        dict.insert(
+            name, tensor.detach().clone(at::MemoryFormat::Contiguous)
+        );  // not all it is a view of
+    }
     fs::create_directories(folder);
-    files::write_atomically(checkpoint_file(folder), bytes);
+    files::write_atomically(checkpoint_file(folder), to_bytes(dict));
 }
 
 std::size_t load_checkpoint(
-    const fs::path& folder, const std::string& run, const std::function<void(InputArchive&)>& load
+    const fs::path& folder,
+    const std::string& run,
+    const std::function<void(const StateDict&)>& load
 ) {
     const fs::path file = checkpoint_file(folder);
     if (!fs::exists(file)) {
@@ -53,15 +111,22 @@ std::size_t load_checkpoint(
             ": there is none to go on from; leave --resume out to start from the beginning"
         );
     }
-    c10::IValue saved_run;
-    c10::IValue step;
+    std::string saved_run;
+    std::size_t step = 0;
     try {
-        InputArchive archive;
-        archive.load_from(file.string());
-        archive.read("run", saved_run);
-        if (saved_run.toStringRef() == run) {
-            load(archive);
-            archive.read("step", step);
+        StateDict state;
+        for (const auto& entry : from_file(file)) {
+            const std::string& name = entry.key().toStringRef();
+            if (name == "run") {
+                saved_run = entry.value().toStringRef();
+            } else if (name == "step") {
+                step = static_cast<std::size_t>(entry.value().toInt());
+            } else {
+                state[name] = entry.value().toTensor();
+            }
+        }
+        if (saved_run == run) {
+            load(state);
         }
     } catch (const std::exception&) {  // LibTorch's own text is a page of stack
         throw std::runtime_error(
@@ -69,13 +134,13 @@ std::size_t load_checkpoint(
             ": is damaged or cut off; remove it, and leave --resume out to start from the beginning"
         );
     }
-    if (saved_run.toStringRef() != run) {
+    if (saved_run != run) {
         throw std::runtime_error(
-            file.string() + ": is of another run (" + saved_run.toStringRef() +
-            "), not of this one (" + run + "); give that run's options, or another folder"
+            file.string() + ": is of another run, with " + without(saved_run, run) + ", not " +
+            without(run, saved_run) + "; give that run's options, or another folder"
         );
     }
-    return static_cast<std::size_t>(step.toInt());
+    return step;
 }
 
 }  // namespace dist::trainer

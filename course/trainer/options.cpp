@@ -72,6 +72,12 @@ std::string check_decay(const std::string& text) {
     );
 }
 
+std::string usual_rates() {
+    std::ostringstream text;
+    text << usual_rate("sgd") << "; " << usual_rate("adamw") << " with adamw";
+    return text.str();
+}
+
 void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
@@ -115,14 +121,41 @@ void declare(CLI::App& app, Options& options) {
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
         ->check(CLI::IsMember({"fp32", "bf16"}))
         ->capture_default_str();
-    app.add_option("--rate", options.rate, "Learning rate at the start; it falls to 0 on a cosine")
-        ->check(check_rate)
+    app.add_option("--optimizer", options.optimizer, "sgd, with Nesterov's momentum, or adamw")
+        ->check(CLI::IsMember({"sgd", "adamw"}))
+        ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--momentum", options.momentum, "Of Nesterov's kind")
+    app.add_option("--rate", options.rate, "The highest learning rate of the run")
+        ->check(check_rate)
+        ->default_str(usual_rates());
+    app.add_option(
+           "--schedule", options.schedule,
+           "cosine: up to the highest rate over a twentieth of the run, then down to 0; onecycle: "
+           "up "
+           "from a 25th over three tenths, then down"
+    )
+        ->check(CLI::IsMember({"cosine", "onecycle"}))
+        ->type_name("NAME")
+        ->capture_default_str();
+    app.add_option("--momentum", options.momentum, "Of sgd, of Nesterov's kind")
         ->check(check_momentum)
         ->capture_default_str();
     app.add_option("--weight-decay", options.weight_decay, "Pulls the weights towards 0")
         ->check(check_decay)
+        ->capture_default_str();
+    app.add_option(
+           "--label-smoothing", options.label_smoothing,
+           "So much of a label's 1 is shared out among all classes"
+    )
+        ->check(check_momentum)
+        ->capture_default_str();
+    app.add_option(
+           "--augment", options.augment,
+           "crop-flip: training pictures are moved by up to 4 pixels, and half of them mirrored; "
+           "none"
+    )
+        ->check(CLI::IsMember({"crop-flip", "none"}))
+        ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--train-size", options.train_size, "At most so many training pictures")
         ->check(check_from_0);
@@ -137,6 +170,10 @@ void declare(CLI::App& app, Options& options) {
 
 }  // namespace
 
+double usual_rate(const std::string& optimizer) {
+    return optimizer == "sgd" ? 0.05 : 0.001;
+}
+
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options) {
     CLI::App app("Trains a network on CIFAR-10, on the course's own collectives.", "trainer");
     declare(app, options);
@@ -147,6 +184,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     } catch (const CLI::ParseError& error) {
         throw Stop(std::string(error.what()) + " (--help lists the options)");
     }
+    options.rate = options.rate > 0 ? options.rate : usual_rate(options.optimizer);
     return std::nullopt;
 }
 
@@ -162,8 +200,10 @@ std::string describe_run(const Options& options, std::size_t pictures, int ranks
     std::ostringstream text;
     text << "model " << options.model << ", seed " << options.seed << ", " << pictures
          << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " of them a step, "
-         << options.dtype << ", rate " << options.rate << ", momentum " << options.momentum
-         << ", weight decay " << options.weight_decay;
+         << options.dtype << ", " << options.optimizer << ", rate " << options.rate << " on "
+         << options.schedule << ", momentum " << options.momentum << ", weight decay "
+         << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "
+         << options.augment;
     return text.str();
 }
 

@@ -23,13 +23,20 @@ struct Options {
     bool resume = false;
     std::uint64_t seed = 1;
     std::string dtype = "fp32";
-    double rate = 0.05;  ///< at the start, falling to 0 on a cosine
-    double momentum = 0.9;
+    std::string optimizer = "sgd";    ///< or "adamw"
+    double rate = 0;                  ///< the highest: see schedule.hpp. Given, or usual_rate's
+    std::string schedule = "cosine";  ///< or "onecycle"
+    double momentum = 0.9;            ///< of sgd
     double weight_decay = 5e-4;
-    std::size_t train_size = 0;  ///< 0: all
-    std::size_t test_size = 0;   ///< 0: all
+    double label_smoothing = 0;
+    std::string augment = "crop-flip";  ///< or "none"
+    std::size_t train_size = 0;         ///< 0: all
+    std::size_t test_size = 0;          ///< 0: all
     std::optional<std::size_t> stop_after;
 };
+
+/// The rate that an optimizer is used with, where none is given.
+double usual_rate(const std::string& optimizer);
 
 /// Reads the command line. When it asks for help, returns the help text instead.
 ///

@@ -1,5 +1,6 @@
 #include "course/trainer/report.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
 
@@ -86,7 +87,8 @@ void Report::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_st
 
 void Report::begin_epoch(std::size_t epoch) {
     epoch_time_.lap_s();
-    status_ = {.epoch = epoch + 1, .epochs = status_.epochs, .steps = epoch_steps_};
+    const std::size_t steps = std::min(epoch_steps_, steps_ - epoch * epoch_steps_);
+    status_ = {.epoch = epoch + 1, .epochs = status_.epochs, .steps = steps};
     counted_ = 0;
 }
 

@@ -7,9 +7,9 @@ namespace dist {
 void broadcast_parameters(
     std::span<const at::Tensor> parameters, int root, const Communicator& comm
 ) {
-    // TODO: broadcast every tensor's elements. A contiguous tensor is a span: data_ptr<float>()
-    // and numel(). One that is not contiguous needs a contiguous copy, and the way back.
-    // Autograd must not see any of it.
+    // TODO: broadcast every tensor's bytes: data_ptr() and nbytes(), once it is contiguous. One that
+    // is not needs a contiguous copy, and the way back. Your broadcast takes floats, and only copies
+    // them: they may stand for anything. Autograd must not see any of it.
     throw NotImplemented("broadcast_parameters");
 }
 

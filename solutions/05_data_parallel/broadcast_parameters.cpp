@@ -1,5 +1,9 @@
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "exercises/02_naive_collectives/broadcast.hpp"
 
 namespace dist {
@@ -11,8 +15,12 @@ void broadcast_parameters(
     for (const at::Tensor& parameter : parameters) {
         const at::Tensor weights = parameter.detach();  // the same memory, unseen by autograd
         const at::Tensor flat = weights.contiguous();   // the same again, unless a copy is needed
-        const auto n = static_cast<std::size_t>(flat.numel());
-        broadcast({flat.data_ptr<float>(), n}, root, comm);
+        const std::span bytes(static_cast<std::byte*>(flat.data_ptr()), flat.nbytes());
+        // a broadcast only copies: the bits of any type can travel as floats
+        std::vector<float> floats((bytes.size() + sizeof(float) - 1) / sizeof(float));
+        std::ranges::copy(bytes, std::as_writable_bytes(std::span(floats)).begin());
+        broadcast(floats, root, comm);
+        std::ranges::copy(std::as_bytes(std::span(floats)).first(bytes.size()), bytes.begin());
         if (!flat.is_same(weights)) {
             weights.copy_(flat);
         }

@@ -1,7 +1,12 @@
 // What broadcast_parameters must do: the root's numbers everywhere, in the tensors that were there.
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
+#include <ATen/ops/empty.h>
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/attempt.hpp"
@@ -46,6 +51,56 @@ Comparison from_root(
     return same(elements(tensor), input(n, root, salt), 0.0, known);
 }
 
+/// What models hold beside float32: counters, flags, half and double precision. No two ranks have the same
+/// byte anywhere but in the flags, and most do not fill a float at their end.
+std::vector<at::Tensor> of_every_dtype(int rank) {
+    std::vector<at::Tensor> tensors;
+    for (const auto& [dtype, n] : std::vector<std::pair<at::ScalarType, std::int64_t>>{
+             {at::kLong, 1},
+             {at::kLong, 3},
+             {at::kInt, 2},
+             {at::kShort, 3},
+             {at::kByte, 7},
+             {at::kBool, 5},
+             {at::kDouble, 3},
+             {at::kHalf, 1},
+             {at::kBFloat16, 3},
+             {at::kFloat, 2}}) {
+        const at::Tensor tensor = at::empty({n}, dtype);
+        auto* const bytes = static_cast<std::uint8_t*>(tensor.data_ptr());
+        for (std::size_t i = 0; i < tensor.nbytes(); ++i) {
+            const std::size_t bits =
+                static_cast<std::size_t>(rank) + (dtype == at::kBool ? i : 5 * i + 1);
+            bytes[i] = static_cast<std::uint8_t>(dtype == at::kBool ? bits % 2 : bits);
+        }
+        tensors.push_back(tensor);
+    }
+    return tensors;
+}
+
+/// Is `tensor` number i of the root's of_every_dtype()? To the bit, whatever number that is.
+Comparison bits_of_root(std::size_t i, const at::Tensor& tensor, int root, int rank) {
+    const auto equal = [&](const at::Tensor& other, std::size_t bytes) {
+        return std::memcmp(tensor.data_ptr(), other.data_ptr(), bytes) == 0;
+    };
+    const at::Tensor expected = of_every_dtype(root)[i];
+    std::string text = "it has not the root's bits";
+    if (equal(expected, tensor.nbytes())) {
+        return {true, ""};
+    }
+    if (equal(of_every_dtype(rank)[i], tensor.nbytes())) {
+        text += ": they are those that this rank had before; nothing came from the root, rank " +
+                std::to_string(root);
+    } else if (equal(expected, tensor.nbytes() / 4 * 4)) {
+        text += " in its last bytes, which do not fill a float";
+    } else if (equal(expected.to(at::kFloat).to(expected.dtype()), tensor.nbytes())) {
+        text +=
+            ", as if they had come by way of a float: float has no room for so large a number, "
+            "or so exact a one";
+    }
+    return {false, text};
+}
+
 /// The root's numbers on every rank of these worlds, from every root.
 void gives_the_roots_numbers(const std::vector<int>& worlds) {
     on_ranks(worlds, [](const Communicator& comm) {
@@ -64,6 +119,18 @@ void gives_the_roots_numbers(const std::vector<int>& worlds) {
 
 TEST_CASE("broadcast_parameters gives every rank the root's numbers, from every root") {
     gives_the_roots_numbers({3, 1, 2, 4, 5});
+}
+
+TEST_CASE("broadcast_parameters takes tensors of any dtype, bit for bit") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const int root = comm.size() - 1;
+        const auto tensors = of_every_dtype(comm.rank());
+        broadcast_parameters(tensors, root, comm);
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+            INFO("a tensor of " << tensors[i].numel() << " " << tensors[i].dtype().name());
+            CHECK(bits_of_root(i, tensors[i], root, comm.rank()));
+        }
+    });
 }
 
 TEST_CASE("broadcast_parameters writes into the tensors that are there") {

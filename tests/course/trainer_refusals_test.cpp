@@ -82,13 +82,15 @@ TEST_CASE(
 
     check_contains(refusal(checkpoint), "is there already; go on from it with --resume");
     check_contains(
-        refusal(checkpoint + "--resume --model resnet34-imagenet"), "is of another run (model small"
+        refusal(checkpoint + "--resume --model resnet34-imagenet"),
+        "is of another run, with model small, not model resnet34-imagenet; give"
     );
     check_contains(
-        refusal(checkpoint + "--resume --seed 2"), "is of another run (model small, seed 1"
+        refusal(checkpoint + "--resume --seed 2 --optimizer adamw"),
+        "with seed 1, sgd, rate 0.05 on cosine, not seed 2, adamw, rate 0.001 on cosine; give"
     );
     check_contains(
-        refusal(checkpoint + "--resume --dtype bf16"), "of them a step, fp32, rate 0.05"
+        refusal(checkpoint + "--resume --dtype bf16"), "another run, with fp32, not bf16; give"
     );
     CHECK(read_file(file) == saved);
     const fs::path notes = folder.path() / "notes.txt";

@@ -173,7 +173,10 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
         std::size_t stop_after;
     };
     const Case one = GENERATE(
-        Case{"small --train-size 96 --steps 10", 6},
+        Case{
+            "small --train-size 96 --steps 10 --optimizer adamw --schedule onecycle "
+            "--label-smoothing 0.1",
+            6},
         Case{"resnet34-imagenet --train-size 48 --steps 5", 3}
     );
     const TemporaryFolder folder;
@@ -197,6 +200,20 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
     CHECK(count_files(folder.path() / "run") == 1);
 }
 
+TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {
+    const TemporaryFolder folder;
+    const std::string to = "--checkpoint " + folder.path().string();
+    const Run run = run_trainer(1, kLittle + "--batch 24 --steps 1 --optimizer adamw " + to);
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    const std::string file = read_file(folder.path() / "checkpoint.pt");
+    CHECK(contains(file, "model.conv1.weight"));
+    CHECK(contains(file, "optimizer.conv1.weight.exp_avg_sq"));
+    // with weights_only=True it takes no other names of Python's than these
+    CHECK(contains(file, "_rebuild_tensor_v2"));
+    CHECK_FALSE(contains(file, "restore_type_tag"));
+}
+
 TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
     const TemporaryFolder folder;
     const auto log = folder.path() / "log.jsonl";
@@ -205,6 +222,26 @@ TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
     REQUIRE(run_trainer(2, common + " --batch 12 --stop-after 4").status == 0);
     REQUIRE(run_trainer(1, common + " --batch 24 --resume").status == 0);
     CHECK(losses(log).size() == 8);
+}
+
+TEST_CASE("optimizer, schedule, smoothing and augmentation are what was asked for", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto losses_with = [&](const std::string& option) {
+        const auto log = folder.path() / "log.jsonl";
+        const Run run =
+            run_trainer(1, kLittle + "--batch 24 --steps 3 " + option + " --log " + log.string());
+        INFO(run.output);
+        REQUIRE(run.status == 0);
+        return losses(log);
+    };
+    const auto usual = losses_with("--rate 0.05");
+    // from which step on the losses are others: a step moves what the next one sees
+    CHECK(losses_with("--optimizer adamw --rate 0.05")[0] == usual[0]);
+    CHECK(losses_with("--optimizer adamw --rate 0.05")[1] != usual[1]);
+    CHECK(losses_with("--schedule onecycle --rate 0.05")[0] == usual[0]);
+    CHECK(losses_with("--schedule onecycle --rate 0.05")[1] != usual[1]);
+    CHECK(losses_with("--label-smoothing 0.2 --rate 0.05")[0] != usual[0]);
+    CHECK(losses_with("--augment none --rate 0.05")[0] != usual[0]);
 }
 
 TEST_CASE("bfloat16 trains", "[trainer]") {

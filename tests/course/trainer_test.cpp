@@ -69,6 +69,10 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     CHECK(contains(refusal({"--seed=-1"}), "--seed"));
     CHECK(contains(refusal({"--stop-after", "2"}), "--checkpoint"));
     CHECK(contains(refusal({"--dtype", "fp16"}), "bf16"));
+    CHECK(contains(refusal({"--optimizer", "adam"}), "adamw"));
+    CHECK(contains(refusal({"--schedule", "linear"}), "onecycle"));
+    CHECK(contains(refusal({"--augment", "all"}), "crop-flip"));
+    CHECK(contains(refusal({"--label-smoothing", "1"}), "from 0 up to 1"));
     CHECK(contains(refusal({"--resume"}), "--checkpoint"));
     CHECK(contains(refusal({"--steps", "2", "--epochs", "2"}), "--steps"));
     CHECK(contains(refusal({"--bacth", "2"}), "--bacth"));
@@ -76,12 +80,30 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
 }
 
 TEST_CASE("the rate rises for a twentieth of the run, then falls on half a cosine", "[trainer]") {
-    CHECK(learning_rate(0.1, 0, 105) == Approx(0.1 / 6));
-    CHECK(learning_rate(0.1, 4, 105) == Approx(0.5 / 6));
-    CHECK(learning_rate(0.1, 5, 105) == 0.1);
-    CHECK(learning_rate(0.1, 55, 105) == Approx(0.05));
-    CHECK(learning_rate(0.1, 104, 105) < 0.0001);
-    CHECK(learning_rate(0.1, 0, 1) == 0.1);
+    CHECK(cosine_rate(0.1, 0, 105) == Approx(0.1 / 6));
+    CHECK(cosine_rate(0.1, 4, 105) == Approx(0.5 / 6));
+    CHECK(cosine_rate(0.1, 5, 105) == 0.1);
+    CHECK(cosine_rate(0.1, 55, 105) == Approx(0.05));
+    CHECK(cosine_rate(0.1, 104, 105) < 0.0001);
+    CHECK(cosine_rate(0.1, 0, 1) == 0.1);
+}
+
+TEST_CASE("one cycle has the rates of PyTorch's OneCycleLR", "[trainer]") {
+    // torch.optim.lr_scheduler.OneCycleLR(max_lr=0.1, total_steps=20), to six digits
+    CHECK(onecycle_rate(0.1, 0, 20) == Approx(0.004));
+    CHECK(onecycle_rate(0.1, 1, 20) == Approx(0.013167).epsilon(1e-4));
+    CHECK(onecycle_rate(0.1, 2, 20) == Approx(0.037167).epsilon(1e-4));
+    CHECK(onecycle_rate(0.1, 5, 20) == Approx(0.1));
+    CHECK(onecycle_rate(0.1, 10, 20) == Approx(0.071694).epsilon(1e-4));
+    CHECK(onecycle_rate(0.1, 19, 20) == Approx(0.004 / 1e4));
+    CHECK(onecycle_rate(0.1, 0, 1) > 0);
+}
+
+TEST_CASE("the rate that nobody gave is the optimizer's", "[trainer]") {
+    CHECK(parse({}).rate == 0.05);
+    CHECK(parse({"--optimizer", "adamw"}).rate == 0.001);
+    CHECK(parse({"--optimizer", "adamw", "--rate", "0.01"}).rate == 0.01);
+    CHECK(contains(options_help(), "0.001 with adamw"));
 }
 
 TEST_CASE("every way of --parallel is found by its name, and told by --help", "[trainer]") {

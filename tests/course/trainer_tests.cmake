@@ -10,7 +10,7 @@ function(add_part_test name)
 endfunction()
 
 if(LibTorch_FOUND)
-  add_part_test(data_test SOURCES data_test.cpp data_sampler_test.cpp LIBRARIES dist::data)
+  add_part_test(data_test SOURCES data_test.cpp LIBRARIES dist::data)
   add_test(NAME course.data_real_test COMMAND data_test "[real]")
   set_tests_properties(course.data_real_test PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77)
   target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")

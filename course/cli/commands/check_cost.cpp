@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "course/cli/exercises/check_files.hpp"
 #include "course/cli/process/files.hpp"
@@ -51,6 +52,30 @@ long entry(const std::string& list, const std::string& name) {
     return 1 + section(list, fmt::format("name = \"{}\"", name), "[");
 }
 
+/// Lines of a test, and of what it includes from its own folder, shared out among the tests that do.
+long lines_of_test(const Context& context, const Exercise& exercise) {
+    const fs::path folder = exercise.test().parent_path();
+    std::vector<std::string> tests;
+    for (const auto& entry : fs::directory_iterator(context.root / folder)) {
+        if (entry.path().extension() == ".cpp") {
+            tests.push_back(read_text(entry.path()));
+        }
+    }
+    const std::string own = read_text(context.root / exercise.test());
+    long lines = lines_of(own);
+    for (const auto& entry : fs::directory_iterator(context.root / folder)) {
+        const fs::path header = folder / entry.path().filename();
+        const std::string include = fmt::format("#include \"{}\"", header.string());
+        if (own.find(include) != std::string::npos) {
+            lines += lines_of(read_text(entry.path())) /
+                     std::ranges::count_if(tests, [&](const std::string& test) {
+                         return test.find(include) != std::string::npos;
+                     });
+        }
+    }
+    return lines;
+}
+
 Cost cost_of(const Context& context, const Exercise& exercise) {
     const auto lines = [&](const fs::path& file) {
         return lines_of(read_text(context.root / file));
@@ -61,7 +86,7 @@ Cost cost_of(const Context& context, const Exercise& exercise) {
         lines(exercise.header()),
         lines_of(stub_text(context, exercise)),
         lines(exercise.solution()),
-        lines(exercise.test()),
+        lines_of_test(context, exercise),
         lines_in(context, exercise.mutants(), mutants),
         mutants,
         lines_in(context, exercise.alternatives(), alternatives),

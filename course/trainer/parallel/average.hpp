@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/optim/sgd.h>
+#include <torch/optim/optimizer.h>
 
 #include "course/trainer/parallel/strategy.hpp"
 
@@ -19,14 +19,14 @@ class Average final : public Strategy {
     void exchange_gradients() override;
     void step(double rate) override;
     void expect_equal(std::size_t done) const override;
-    void save(torch::serialize::OutputArchive& archive) const override;
-    void load(torch::serialize::InputArchive& archive) override;
+    [[nodiscard]] StateDict state_dict() const override;
+    void load_state_dict(const StateDict& state) override;
 
   private:
     const Communicator& comm_;
     std::shared_ptr<nn::Model> model_;
     std::vector<at::Tensor> parameters_;
-    torch::optim::SGD optimizer_;
+    std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
 }  // namespace dist::trainer

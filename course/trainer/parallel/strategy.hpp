@@ -22,11 +22,10 @@
 #include <cstddef>
 #include <memory>
 
-#include <torch/serialize/archive.h>
-
 #include "course/nn/model.hpp"
 #include "course/runtime/communicator.hpp"
 #include "course/trainer/options.hpp"
+#include "course/trainer/state_dict.hpp"
 
 namespace dist::trainer {
 
@@ -60,12 +59,14 @@ class Strategy {
     /// Errors  Stop, on every rank.
     virtual void expect_equal(std::size_t done) const = 0;
 
-    /// Writes "model" and "optimizer", whole, as one process would have them; rank 0's archive is kept.
-    /// So a run can go on in another way, and on another number of ranks.
-    virtual void save(torch::serialize::OutputArchive& archive) const = 0;
+    /// The model's tensors and the optimizer's, whole, as one process would have them; rank 0's are
+    /// kept. So a run can go on in another way, and on another number of ranks.
+    [[nodiscard]] virtual StateDict state_dict() const = 0;
 
-    /// Reads what save() wrote, of which each rank keeps its part.
-    virtual void load(torch::serialize::InputArchive& archive) = 0;
+    /// Takes what state_dict() gave, of which each rank keeps its part.
+    ///
+    /// Errors  std::out_of_range if a tensor is not there, c10::Error if one has another shape.
+    virtual void load_state_dict(const StateDict& state) = 0;
 };
 
 /// The way that `options` ask for. All ranks start with rank 0's weights.

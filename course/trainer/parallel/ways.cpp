@@ -5,12 +5,13 @@
 namespace dist::trainer {
 
 std::span<const Way> ways() {
-    // the ring, whatever the way: the loss and the accuracy of all ranks
+    // the loop, its data and its counts, whatever the way
     static const std::vector<Way> all = {
         {Parallel::average,
          "average",
          "equal replicas, gradients averaged after backward",
-         {"broadcast_parameters", "average_gradients", "ring_all_reduce"}},
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "average_gradients", "ring_all_reduce"}},
     };
     return all;
 }

@@ -1,5 +1,7 @@
 // A copy of every tensor, contiguous or not, and autograd switched off instead of detach().
 #include <c10/core/GradMode.h>
+#include <cstring>
+#include <vector>
 
 #include "exercises/02_naive_collectives/broadcast.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
@@ -13,7 +15,10 @@ void broadcast_parameters(
     const c10::AutoGradMode no_grad(false);
     for (const at::Tensor& parameter : parameters) {
         const at::Tensor copy = parameter.clone(at::MemoryFormat::Contiguous);
-        broadcast({copy.data_ptr<float>(), static_cast<std::size_t>(copy.numel())}, root, comm);
+        std::vector<float> floats(copy.nbytes() / sizeof(float) + 1);
+        std::memcpy(floats.data(), copy.data_ptr(), copy.nbytes());
+        broadcast({floats.data(), (copy.nbytes() + 3) / sizeof(float)}, root, comm);
+        std::memcpy(copy.data_ptr(), floats.data(), copy.nbytes());
         parameter.copy_(copy);
     }
 }

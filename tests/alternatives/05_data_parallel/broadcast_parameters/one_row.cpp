@@ -1,5 +1,6 @@
-// All tensors in one row of floats: one broadcast for the whole model.
-#include <ATen/ops/from_blob.h>
+// All tensors in one row of bytes: one broadcast for the whole model.
+#include <ATen/ops/empty.h>
+#include <algorithm>
 #include <c10/core/GradMode.h>
 #include <vector>
 
@@ -11,18 +12,23 @@ namespace dist {
 void broadcast_parameters(
     std::span<const at::Tensor> parameters, int root, const Communicator& comm
 ) {
-    std::vector<float> row;
+    std::vector<char> row;
     for (const at::Tensor& parameter : parameters) {
-        const at::Tensor flat = parameter.detach().reshape(-1).contiguous();
-        row.insert(row.end(), flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
+        const at::Tensor flat = parameter.detach().contiguous();
+        const auto* const bytes = static_cast<const char*>(flat.data_ptr());
+        row.insert(row.end(), bytes, bytes + flat.nbytes());
     }
-    broadcast(row, root, comm);
-    std::int64_t begin = 0;
+    std::vector<float> floats((row.size() + 3) / 4);
+    std::copy(row.begin(), row.end(), reinterpret_cast<char*>(floats.data()));
+    broadcast(floats, root, comm);
+    auto* from = reinterpret_cast<char*>(floats.data());
     const c10::AutoGradMode no_grad(false);
     for (const at::Tensor& parameter : parameters) {
-        const at::Tensor all = at::from_blob(row.data(), {static_cast<std::int64_t>(row.size())});
-        parameter.copy_(all.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
-        begin += parameter.numel();
+        std::vector<std::int64_t> shape(parameter.sizes().begin(), parameter.sizes().end());
+        const at::Tensor there = at::empty(shape, parameter.options().requires_grad(false));
+        std::copy(from, from + there.nbytes(), static_cast<char*>(there.data_ptr()));
+        parameter.copy_(there);
+        from += there.nbytes();
     }
 }
 

@@ -1,0 +1,195 @@
+#include "course/trainer/parts.hpp"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <algorithm>
+#include <array>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <torch/utils.h>
+
+#include "course/trainer/autocast.hpp"
+#include "course/trainer/batch.hpp"
+#include "course/trainer/checkpoint.hpp"
+#include "course/trainer/schedule.hpp"
+#include "course/trainer/together.hpp"
+#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include "exercises/05_data_parallel/broadcast_parameters.hpp"
+#include "exercises/05_data_parallel/evaluate.hpp"
+
+namespace dist::trainer {
+
+namespace {
+
+std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
+    torch::manual_seed(options.seed + static_cast<std::uint64_t>(rank));
+    return nn::make_model(options.model);
+}
+
+}  // namespace
+
+Parts::Parts(
+    const Options& options, const data::Dataset& data, Report& report, const Communicator& comm
+)
+    : options_(options),
+      data_(data),
+      report_(report),
+      comm_(comm),
+      model_(make_replica(options, comm.rank())),
+      strategy_(make_strategy(options, model_, comm)),
+      sampler_(
+          data.train.size(),
+          comm.rank(),
+          comm.size(),
+          {.seed = options.seed, .batch = options.batch}
+      ),
+      all_steps_(options.steps.value_or(options.epochs * epoch_steps())) {
+    broadcast_statistics();
+    together(comm_, [this] { resume(); });
+}
+
+std::size_t Parts::steps() const {
+    return std::min(all_steps_, options_.stop_after.value_or(all_steps_));
+}
+
+std::size_t Parts::epoch_steps() const {
+    return sampler_.size() / options_.batch;
+}
+
+void Parts::set_epoch(std::size_t epoch) {
+    epoch_ = epoch;
+    sampler_.set_epoch(epoch);
+    order_ = sampler_.indices();
+    report_.begin_epoch(epoch);
+}
+
+void Parts::train(bool on) {
+    model_->train(on);
+}
+
+nn::Batch Parts::next_batch() {
+    record_ = {.step = step_ + 1, .epoch = epoch_ + 1};
+    since_begin_.lap_s();
+    part_.lap_s();
+    const std::size_t begin = step_ % epoch_steps() * options_.batch;
+    const auto view = [this](std::size_t picture) {
+        return options_.augment == "none" ? data::View{}
+                                          : data::random_view(options_.seed, epoch_, picture);
+    };
+    const nn::Batch batch =
+        make_batch(data_.train, std::span(order_).subspan(begin, options_.batch), view);
+    record_.data_s = part_.lap_s();
+    return batch;
+}
+
+void Parts::zero_gradients() {
+    strategy_->zero_gradients();
+}
+
+// (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
+at::Tensor Parts::forward(const at::Tensor& pictures) {
+    const Autocast autocast(options_.dtype == "bf16");
+    return strategy_->forward(pictures).to(at::kFloat);
+}
+
+at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
+    const at::Tensor loss = at::cross_entropy_loss(
+        scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing
+    );
+    const at::Tensor right = scores.argmax(1).eq(labels).sum();
+    correct_ = static_cast<std::size_t>(right.item<std::int64_t>());
+    record_.forward_s = part_.lap_s();
+    return loss;
+}
+
+void Parts::exchange_gradients() {
+    record_.backward_s = part_.lap_s();
+    strategy_->exchange_gradients();
+    record_.communication_s = part_.lap_s();
+}
+
+void Parts::optimizer_step() {
+    part_.lap_s();
+    const auto rate = options_.schedule == "onecycle" ? onecycle_rate : cosine_rate;
+    record_.rate = rate(options_.rate, step_, all_steps_);
+    strategy_->step(record_.rate);
+    record_.optimizer_s = part_.lap_s();
+}
+
+void Parts::end_step(const at::Tensor& loss) {
+    ++step_;
+    // (loss, accuracy) of this rank's batch, then of all
+    const float correct = static_cast<float>(correct_) / static_cast<float>(options_.batch);
+    std::array mean = {loss.item<float>(), correct};
+    ring_all_reduce(mean, ReduceOp::mean, comm_);
+    const std::size_t images = options_.batch * static_cast<std::size_t>(comm_.size());
+    record_.loss = mean[0];
+    record_.accuracy = mean[1];
+    record_.images = step_ * images;
+    record_.images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
+    report_.end_step(record_);
+}
+
+void Parts::evaluate() {
+    strategy_->expect_equal(step_);
+    if (step_ < all_steps_ && step_ % epoch_steps() != 0) {
+        return;
+    }
+    const Stopwatch watch;
+    broadcast_statistics();
+    const Evaluation result = dist::evaluate(
+        [this](const at::Tensor& pictures) { return forward(pictures); },
+        [this](std::span<const std::size_t> numbers) {
+            return make_batch(data_.test, numbers, [](std::size_t) { return data::View{}; });
+        },
+        data_.test.size(), options_.batch, comm_
+    );
+    EpochRecord record{.step = step_, .test_images = data_.test.size()};
+    record.test_accuracy =
+        static_cast<double>(result.correct) / static_cast<double>(result.counted);
+    record.evaluation_s = watch.elapsed_s();
+    report_.end_epoch(record);
+}
+
+void Parts::save() {
+    const Stopwatch watch;
+    if (options_.checkpoint.empty()) {
+        return;
+    }
+    constexpr int kWentWrong = 1;
+    const auto write = [this] {
+        const StateDict state = strategy_->state_dict();
+        if (comm_.rank() == 0) {
+            const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+            save_checkpoint(options_.checkpoint, run, step_, state);
+        }
+    };
+    together(comm_, write, kWentWrong);
+    report_.end_save(watch.elapsed_s());
+}
+
+// The statistics of batch normalisations differ between ranks, as each saw its own pictures. As in
+// DistributedDataParallel, rank 0's count.
+void Parts::broadcast_statistics() {
+    broadcast_parameters(model_->buffers(), 0, comm_);
+}
+
+void Parts::resume() {
+    if (options_.resume) {
+        const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+        step_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
+            strategy_->load_state_dict(state);
+        });
+    } else if (!options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint))) {
+        throw std::runtime_error(
+            checkpoint_file(options_.checkpoint).string() +
+            ": is there already; go on from it with --resume, or give another folder"
+        );
+    }
+    if (!options_.checkpoint.empty() && comm_.rank() == 0) {
+        expect_writable(options_.checkpoint);  // better known now than after the first epoch
+    }
+}
+
+}  // namespace dist::trainer

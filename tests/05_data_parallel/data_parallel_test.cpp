@@ -1,0 +1,411 @@
+// What data_parallel must do: what the model gives, by replicas that run at the same time.
+#include "exercises/05_data_parallel/data_parallel.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <algorithm>
+#include <c10/core/GradMode.h>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/05_data_parallel/layer.hpp"
+#include "tests/05_data_parallel/replicas.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/words/tensors.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+/// Calls `body` for numbers of replicas, and of rows around each of them.
+void every_batch(const std::function<void(int rows, int replicas)>& body) {
+    on_ranks({1}, [&](const Communicator&) {
+        for (const int replicas : {3, 1, 2, 4, 5, 11}) {
+            for (const int rows : {7, 1, 2, replicas - 1, replicas, replicas + 1, 64}) {
+                INFO("rows: " << rows << ", replicas: " << replicas);
+                if (rows >= 1) {
+                    body(rows, replicas);
+                }
+            }
+        }
+    });
+}
+
+/// What n replicas make of numbered(n) that do this with their number, and then give it back.
+at::Tensor by_replicas(int n, const std::function<void(int number)>& work) {
+    static std::deque<ModelFunction> kept;  // for threads that a wrong answer leaves behind
+    const ModelFunction& model = kept.emplace_back([work](Parameters, const at::Tensor& rows) {
+        work(number_of(rows));
+        return rows.clone();
+    });
+    return data_parallel(model, {}, numbered(n), n);
+}
+
+/// Whether data_parallel gives what the model gives, in shape, type and value.
+Comparison gives_the_models(
+    const ModelFunction& model, Parameters parameters, const at::Tensor& inputs, int replicas
+) {
+    const at::Tensor expected = model(parameters, inputs);
+    const at::Tensor got = data_parallel(model, parameters, inputs, replicas);
+    if (got.sizes() != expected.sizes() || got.scalar_type() != expected.scalar_type()) {
+        return {false, "the outputs have another shape or type than the model's"};
+    }
+    return same(elements(got.to(at::kFloat)), elements(expected.to(at::kFloat)));
+}
+
+/// What a replica throws.
+struct Failure : std::runtime_error {
+    explicit Failure(int number)
+        : std::runtime_error("replica " + std::to_string(number) + " fails"), replica(number) {}
+    int replica;
+};
+
+/// Whether n replicas that do this make data_parallel throw the Failure of replica `expected`.
+/// `at_once` is called as soon as it is out.
+Comparison throws_that_of(
+    int expected,
+    int n,
+    const std::function<void(int number)>& work,
+    const std::function<void()>& at_once = [] {}
+) {
+    const CrashMeans crash(
+        "is an exception caught in the thread that throws it, and every std::thread joined? "
+        "Otherwise std::terminate ends the program"
+    );
+    const std::string one = "expected what replica " + std::to_string(expected) + " threw, ";
+    try {
+        by_replicas(n, work);
+    } catch (const Failure& failure) {
+        at_once();
+        const std::string other = "got what replica " + std::to_string(failure.replica) + " threw";
+        return {failure.replica == expected, one + other};
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception& error) {
+        return {false, one + "and as that type; got another exception: " + error.what()};
+    }
+    return {false, one + "but data_parallel returned as if all were well"};
+}
+
+/// "0-2, 3-4, 5-6" for rows that begin there and are so many.
+std::string text_of(const std::multimap<int, std::int64_t>& parts) {
+    std::string text;
+    for (const auto& [first, size] : parts) {
+        text += text.empty() ? "" : ", ";
+        text += size == 0 ? "none" : std::to_string(first) + "-" + std::to_string(first + size - 1);
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("two replicas of 2x make 2, 4 and 8 of 1, 2 and 4, and the gradient 7") {
+    on_ranks({1}, [](const Communicator&) {
+        const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
+        const at::Tensor outputs = data_parallel(scaled, std::vector{w}, filled({3}, {1, 2, 4}), 2);
+        INFO("The model is w x with w = 2: replica 0 has the rows 1 and 2, replica 1 has 4.");
+        const Comparison result = same(
+            elements(outputs), std::vector<float>{2, 4, 8}, 0.0,
+            {{{8, 2, 4}, "replica 1's output stands before replica 0's"}}
+        );
+        REQUIRE(result);
+        REQUIRE(goes_back(outputs.sum(), {}));
+        const Comparison gradient = gradient_is(
+            w, {7},
+            {{{3}, "that is the gradient of replica 0's rows alone"},
+             {{4}, "that is the gradient of replica 1's rows alone"},
+             {{14}, "that is the gradient twice: once for each replica"},
+             {{3.5}, "that is the mean of two gradients; they are parts of one, and are added"}}
+        );
+        CHECK(gradient);
+    });
+}
+
+TEST_CASE("data_parallel gives what the model gives, for any number of rows and replicas") {
+    every_batch([](int rows, int replicas) {
+        const auto all = leaves(rows);
+        REQUIRE(gives_the_models(layer, std::span(all).first(2), all[2], replicas));
+    });
+}
+
+TEST_CASE("backward adds the gradient of the whole batch, once, to those that were there") {
+    every_batch([](int rows, int replicas) {
+        const auto all = leaves(rows);
+        for (const at::Tensor& tensor : all) {
+            tensor.mutable_grad() = at::full(tensor.sizes(), 1000.0, at::kFloat);
+        }
+        const auto outputs = data_parallel(layer, std::span(all).first(2), all[2], replicas);
+        REQUIRE(goes_back(outputs, upstream(rows)));
+
+        const int p = std::min(rows, replicas);
+        const auto n = static_cast<std::size_t>(rows);
+        const auto whole = gradients(rows, {0, n});
+        const auto first = gradients(rows, chunk_bounds(n, p, 0));
+        const auto last = gradients(rows, chunk_bounds(n, p, p - 1));
+        const auto plus = [](float before, std::vector<float> gradient, int times) {
+            for (float& value : gradient) {
+                value = before + static_cast<float>(times) * value;
+            }
+            return gradient;
+        };
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            INFO("gradient of the " << (i == 0 ? "weight" : i == 1 ? "bias" : "inputs"));
+            const Comparison gradient = gradient_is(
+                all[i], plus(1000, whole[i], 1),
+                {{plus(1000, whole[i], 0), "that is what was there before: nothing was added"},
+                 {plus(1000, first[i], 1), "that adds the gradient of replica 0's rows alone"},
+                 {plus(1000, last[i], 1), "that adds the gradient of the last replica's alone"},
+                 {plus(1000, whole[i], p), "the gradient was added once for each replica"},
+                 {plus(0, whole[i], 1), "the gradient that was there before is lost"}}
+            );
+            REQUIRE(gradient);
+        }
+    });
+}
+
+TEST_CASE("data_parallel deals rows out as chunk_bounds does, one at least to each replica") {
+    every_batch([](int rows, int replicas) {
+        const int p = std::min(rows, replicas);
+        std::multimap<int, std::int64_t> expected;
+        for (int r = 0; r < p; ++r) {
+            const Chunk part = chunk_bounds(static_cast<std::size_t>(rows), p, r);
+            expected.emplace(part.begin, part.size());
+        }
+        std::mutex mutex;
+        std::multimap<int, std::int64_t> parts;
+        const auto model = [&](Parameters, const at::Tensor& part) {
+            const std::scoped_lock guard(mutex);
+            parts.emplace(number_of(part), part.size(0));
+            return part.clone();
+        };
+        data_parallel(model, {}, numbered(rows), replicas);
+        const Comparison dealt = {
+            parts == expected, "the model was called with the rows " + text_of(parts) +
+                                   ", and should be with " + text_of(expected)};
+        REQUIRE(dealt);
+    });
+}
+
+TEST_CASE("data_parallel runs all replicas at the same time") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const int n : {3, 2, 4, 5, 11}) {
+            Replicas replicas;
+            std::vector<int> seen(static_cast<std::size_t>(n));
+            by_replicas(n, [&](int number) {
+                replicas.begin(number);
+                seen.at(static_cast<std::size_t>(number)) = replicas.wait_for_all(n);
+            });
+            INFO("Each replica waited for all others to begin, but not for ever.");
+            INFO("Is a thread joined, or its result asked for, before the next one is started?");
+            INFO("Or does a replica wait until one of a few threads is free?");
+            const int fewest = *std::ranges::min_element(seen);
+            const Comparison together = {
+                fewest == n, "only " + std::to_string(fewest) + " of " + std::to_string(n) +
+                                 " replicas ran at the same time"};
+            REQUIRE(together);
+        }
+    });
+}
+
+TEST_CASE("data_parallel gathers in the order of the inputs, whoever is ready first") {
+    on_ranks({1}, [](const Communicator&) {
+        Replicas replicas;
+        const at::Tensor outputs = by_replicas(4, [&](int number) {
+            replicas.begin(number);
+            if (number < 3) {
+                replicas.wait_for_end_of(number + 1);
+            }
+        });
+        INFO("Each replica waited until the one behind it had ended.");
+        const Comparison result = same(
+            elements(outputs), elements(numbered(4)), 0.0,
+            {{{3, 2, 1, 0}, "that is the order in which the replicas were ready"}}
+        );
+        CHECK(result);
+    });
+}
+
+TEST_CASE("what a replica writes into its copies reaches no other, and not the original") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const int n : {3, 1, 2, 5}) {
+            for (const bool trained : {false, true}) {
+                Replicas replicas;
+                const auto mean = at::full({1}, -1.0, at::kFloat).requires_grad_(trained);
+                const auto model = [&](Parameters own, const at::Tensor& rows) {
+                    replicas.begin(number_of(rows));
+                    {
+                        const c10::AutoGradMode unseen(false);
+                        own[0].copy_(rows);
+                    }
+                    replicas.wait_for_all(n);
+                    return own[0].clone();
+                };
+                const auto outputs = data_parallel(model, std::vector{mean}, numbered(n), n);
+                std::vector<Suspicion> known;
+                for (int r = 0; r < n; ++r) {
+                    known.push_back(
+                        {std::vector(static_cast<std::size_t>(n), static_cast<float>(r)),
+                         "that was written by replica " + std::to_string(r)}
+                    );
+                }
+                INFO("Each replica wrote its number into its copy, waited, and read it.");
+                INFO("Replicas: " << n << ", and -1 is in the original.");
+                CHECK(same(elements(outputs), elements(numbered(n)), 0.0, known));
+                CHECK(same(elements(mean), std::vector<float>{-1}, 0.0, known));
+            }
+        }
+    });
+}
+
+TEST_CASE("data_parallel records gradients where its caller does, and leaves its settings alone") {
+    on_ranks({1}, [](const Communicator&) {
+        const int threads = at::get_num_threads();
+        at::set_num_threads(3);
+        for (const bool on : {false, true}) {
+            const c10::AutoGradMode mode(on);
+            const auto w = at::full({}, 2.0, at::kFloat).requires_grad_();
+            std::atomic<int> recording = 0;
+            const auto model = [&](Parameters own, const at::Tensor& rows) {
+                recording += c10::GradMode::is_enabled() ? 1 : 0;
+                return rows.mul(own[0]);
+            };
+            const auto outputs = data_parallel(model, std::vector{w}, numbered(3), 3);
+            INFO("The caller records gradients: " << (on ? "yes" : "no"));
+            const Comparison carried = {
+                recording == (on ? 3 : 0),
+                std::to_string(recording) +
+                    " of 3 replicas do: GradMode is a setting of each thread, and on in a new one"};
+            CHECK(carried);
+            const Comparison required = {
+                outputs.requires_grad() == on,
+                std::string("the outputs require ") + (on ? "no gradient" : "a gradient")};
+            CHECK(required);
+            INFO("data_parallel leaves its caller's settings as they are");
+            CHECK(c10::GradMode::is_enabled() == on);
+            CHECK(at::get_num_threads() == 3);
+        }
+        at::set_num_threads(threads);
+    });
+}
+
+TEST_CASE("data_parallel throws what a replica throws, whichever it is") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const int failing : {0, 1, 2, 3}) {
+            const auto work = [failing](int number) {
+                if (number == failing) {
+                    throw Failure(number);
+                }
+            };
+            REQUIRE(throws_that_of(failing, 4, work));
+        }
+    });
+}
+
+TEST_CASE("data_parallel throws only after all threads have ended") {
+    on_ranks({1}, [](const Communicator&) {
+        Replicas replicas;
+        const auto work = [&](int number) {
+            replicas.begin(number);
+            replicas.wait_for_all(4);
+            if (number == 0) {
+                throw Failure(0);
+            }
+            replicas.work();
+        };
+        int running = 0;
+        const Comparison thrown = throws_that_of(0, 4, work, [&] { running = replicas.running(); });
+        replicas.release();
+        CHECK(thrown);
+        INFO("What they work with may be gone as soon as the exception is out.");
+        const Comparison ended = {
+            running == 0, "replica 0's exception was out while " + std::to_string(running) +
+                              " others were at work"};
+        CHECK(ended);
+    });
+}
+
+TEST_CASE("of replicas that fail, the first in order is heard, not the first in time") {
+    on_ranks({1}, [](const Communicator&) {
+        Replicas replicas;
+        const auto work = [&](int number) {
+            replicas.begin(number);
+            if (number == 1) {
+                replicas.wait_for_end_of(2);
+            }
+            if (number == 1 || number == 2) {
+                throw Failure(number);
+            }
+        };
+        INFO("Replicas 1 and 2 of four throw; 1 waits until the thread of 2 has ended.");
+        const Comparison thrown = throws_that_of(1, 4, work);
+        CHECK(thrown);
+    });
+}
+
+TEST_CASE("data_parallel refuses a batch without rows, and less than one replica, at once") {
+    on_ranks({1}, [](const Communicator&) {
+        std::atomic<int> calls = 0;
+        const auto model = [&](Parameters, const at::Tensor& rows) {
+            ++calls;
+            return rows.clone();
+        };
+        CHECK_THROWS_AS(data_parallel(model, {}, numbered(0), 2), std::invalid_argument);
+        CHECK_THROWS_AS(data_parallel(model, {}, numbered(3), 0), std::invalid_argument);
+        CHECK_THROWS_AS(data_parallel(model, {}, numbered(3), -1), std::invalid_argument);
+        INFO("arguments are looked at before any thread starts");
+        CHECK(calls == 0);
+    });
+}
+
+TEST_CASE("data_parallel takes tensors of any type and layout, and no parameters at all") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::vector parameters = {filled({2, 3}, 0, 1).t().requires_grad_(), leaf({2}, 2)};
+        const at::Tensor transposed = filled({3, 7}, 0, 3).t();
+        const at::Tensor with_gaps = filled({7, 6}, 0, 3).slice(1, 0, 6, 2);
+        CHECK(gives_the_models(layer, parameters, transposed, 3));
+        CHECK(gives_the_models(layer, parameters, with_gaps, 3));
+        const std::vector in_double = {
+            parameters[0].to(at::kDouble), parameters[1].to(at::kDouble)};
+        CHECK(gives_the_models(layer, in_double, transposed.to(at::kDouble), 3));
+        const auto look_up = [](Parameters own, const at::Tensor& words) {
+            return own[0].index_select(0, words);
+        };
+        const at::Tensor words = numbered(7).to(at::kLong);
+        CHECK(gives_the_models(look_up, std::vector{leaf({7, 2, 2}, 1)}, words, 3));
+        const auto square = [](Parameters, const at::Tensor& rows) { return rows.square(); };
+        CHECK(gives_the_models(square, {}, numbered(7), 3));
+    });
+}
+
+TEST_CASE("parameters that require no gradient get none") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::vector parameters = {filled({3, 2}, 0, 1), leaf({2}, 2)};
+        const at::Tensor inputs = filled({7, 3}, 0, 3);
+        const at::Tensor outputs = data_parallel(layer, parameters, inputs, 3);
+        REQUIRE(goes_back(outputs, upstream(7)));
+        CHECK(!parameters[0].grad().defined());
+        CHECK(gradient_is(parameters[1], gradients(7, {0, 7})[1]));
+        const std::vector frozen = {parameters[0], parameters[1].detach()};
+        CHECK(!data_parallel(layer, frozen, inputs, 3).requires_grad());
+    });
+}
+
+TEST_CASE("data_parallel can be called twice in a row, also after a failure") {
+    on_ranks({1}, [](const Communicator&) {
+        const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
+        const at::Tensor first = data_parallel(scaled, std::vector{w}, filled({3}, {1, 2, 4}), 2);
+        const Comparison thrown = throws_that_of(0, 2, [](int number) { throw Failure(number); });
+        const at::Tensor second = data_parallel(scaled, std::vector{w}, filled({2}, {16, 32}), 2);
+        CHECK(thrown);
+        CHECK(same(elements(first), std::vector<float>{2, 4, 8}));
+        CHECK(same(elements(second), std::vector<float>{32, 64}));
+        REQUIRE(goes_back(second.sum(), {}));
+        REQUIRE(goes_back(first.sum(), {}));
+        INFO("48 by the second call, 7 by the first");
+        CHECK(gradient_is(w, {55}));
+    });
+}
