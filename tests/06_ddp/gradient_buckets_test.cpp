@@ -1,0 +1,263 @@
+// What gradient_buckets must do: PyTorch's plan for any shapes and limits, and gradients that lie in one row.
+#include "exercises/06_ddp/gradient_buckets.hpp"
+
+#include <ATen/ops/full.h>
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include <torch/version.h>
+
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/words/tensors.hpp"
+
+// PyTorch's own, of torch/csrc/distributed/c10d/reducer.hpp, which not every package can include
+namespace c10d {
+class Logger;
+#if TORCH_VERSION_MAJOR >= 2
+using NoLogger = std::optional<std::weak_ptr<Logger>>;
+#else
+using NoLogger = c10::optional<std::weak_ptr<Logger>>;
+#endif
+std::tuple<std::vector<std::vector<std::size_t>>, std::vector<std::size_t>>
+compute_bucket_assignment_by_size(
+    const std::vector<at::Tensor>& tensors,
+    const std::vector<std::size_t>& limits,
+    const std::vector<bool>& sparse,
+    const std::vector<std::int64_t>& numbers,
+    const NoLogger& logger
+);
+}  // namespace c10d
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+using Sizes = std::vector<std::size_t>;
+
+/// Parameters of so many floats each, or doubles where the number is negative.
+std::vector<at::Tensor> model(const std::vector<std::int64_t>& lengths) {
+    std::vector<at::Tensor> parameters;
+    for (const std::int64_t n : lengths) {
+        const at::Tensor values = at::full({n < 0 ? -n : n}, 0.5, n < 0 ? at::kDouble : at::kFloat);
+        parameters.push_back(values.requires_grad_());
+    }
+    return parameters;
+}
+
+Sizes backwards(std::size_t n) {
+    Sizes order(n);
+    std::iota(order.rbegin(), order.rend(), 0);
+    return order;
+}
+
+/// "{3 2} {1 0}"
+std::string text_of(const std::vector<Bucket>& buckets) {
+    std::string text;
+    for (const Bucket& bucket : buckets) {
+        text += text.empty() ? "{" : " {";
+        for (const std::size_t i : bucket) {
+            text += (text.back() == '{' ? "" : " ") + std::to_string(i);
+        }
+        text += "}";
+    }
+    return text.empty() ? "none" : text;
+}
+
+/// Whether these are the buckets, in the model's order backwards unless another one is given.
+Comparison plans(
+    const std::vector<std::int64_t>& lengths,
+    const Sizes& limits,
+    const std::vector<Bucket>& expected,
+    std::optional<Sizes> order = {}
+) {
+    const auto parameters = model(lengths);
+    const Sizes comes = order ? *order : backwards(lengths.size());
+    const auto got = gradient_buckets(parameters, comes, limits);
+    return {got == expected, "expected " + text_of(expected) + ", got " + text_of(got)};
+}
+
+/// A random model, order and limits.
+struct Case {
+    std::vector<at::Tensor> parameters;
+    Sizes order;
+    Sizes limits;
+};
+
+Case random_case(std::uint64_t seed) {
+    std::uint64_t i = 0;
+    const auto random = [&](std::uint64_t below) { return seeded_bits(seed, i++) % below; };
+    std::vector<std::int64_t> lengths(1 + random(12));
+    for (std::int64_t& n : lengths) {
+        n = static_cast<std::int64_t>(random(40)) * (random(4) == 0 ? -1 : 1);
+    }
+    Case one{model(lengths), backwards(lengths.size()), Sizes(1 + random(3))};
+    for (std::size_t k = one.order.size() - 1; k > 0; --k) {
+        std::swap(one.order[k], one.order[random(k + 1)]);
+    }
+    for (std::size_t& limit : one.limits) {
+        limit = 1 + random(200);
+    }
+    return one;
+}
+
+std::vector<Bucket> pytorchs(const Case& one) {
+    std::vector<at::Tensor> tensors;
+    for (const std::size_t i : one.order) {
+        tensors.push_back(one.parameters[i]);
+    }
+    const std::vector<bool> sparse(tensors.size(), false);
+    return std::get<0>(c10d::compute_bucket_assignment_by_size(
+        tensors, one.limits, sparse, {one.order.begin(), one.order.end()}, {}
+    ));
+}
+
+/// The gradient `values`, of the parameter's shape.
+void set_gradient(const at::Tensor& parameter, const at::Tensor& values) {
+    parameter.mutable_grad() = values.to(parameter.scalar_type());
+}
+
+}  // namespace
+
+TEST_CASE("gradient_buckets closes a bucket that has reached its limit, and not before") {
+    on_ranks({1}, [](const Communicator&) {
+        // floats of 4 bytes
+        CHECK(plans({3, 3, 3, 3}, {24}, {{3, 2}, {1, 0}}));
+        CHECK(plans({3, 3, 3, 3}, {25}, {{3, 2, 1}, {0}}));
+        CHECK(plans({3, 3, 3, 3}, {13}, {{3, 2}, {1, 0}}));
+        CHECK(plans({1, 100, 1}, {8}, {{2, 1}, {0}}));
+        CHECK(plans({0, 2, 0, 2}, {8}, {{3}, {2, 1}, {0}}));
+        CHECK(plans({5}, {1'000'000}, {{0}}));
+        CHECK(plans({}, {8}, {}));
+    });
+}
+
+TEST_CASE("gradient_buckets takes the limits one after the other, and stays at the last") {
+    on_ranks({1}, [](const Communicator&) {
+        CHECK(plans({2, 2, 2, 2, 2, 2, 2}, {8, 16}, {{6}, {5, 4}, {3, 2}, {1, 0}}));
+        CHECK(plans({2, 2, 2, 2, 2, 2, 2}, {16, 8, 24}, {{6, 5}, {4}, {3, 2, 1}, {0}}));
+    });
+}
+
+TEST_CASE("gradient_buckets keeps the order in which the gradients come") {
+    on_ranks({1}, [](const Communicator&) {
+        CHECK(plans({2, 2, 2, 2}, {16}, {{1, 3}, {0, 2}}, Sizes{1, 3, 0, 2}));
+        CHECK(plans({2, 2, 2, 2}, {16}, {{0, 1}, {2, 3}}, Sizes{0, 1, 2, 3}));
+    });
+}
+
+TEST_CASE("gradient_buckets puts one dtype into a bucket, each with limits of its own") {
+    on_ranks({1}, [](const Communicator&) {
+        // -n: n doubles of 8 bytes
+        CHECK(plans({2, -1, 2, -1}, {16}, {{3, 1}, {2, 0}}));
+        CHECK(plans({2, -2, 2, 2, -1}, {8, 16}, {{4}, {3}, {1}, {2, 0}}));
+        CHECK(plans({1, -1, 1, -1}, {1000}, {{3, 1}, {2, 0}}));
+        CHECK(plans({-1, 1, -1, 1}, {1000}, {{3, 1}, {2, 0}}));
+    });
+}
+
+TEST_CASE("gradient_buckets makes PyTorch's plan, for any shapes, orders and limits") {
+    on_ranks({1}, [](const Communicator&) {
+        for (std::uint64_t seed = 0; seed < 500; ++seed) {
+            const Case one = random_case(seed);
+            auto expected = pytorchs(one);
+            auto got = gradient_buckets(one.parameters, one.order, one.limits);
+            INFO("PyTorch: " << text_of(expected) << ", yours: " << text_of(got));
+            // what is not full comes in no particular order from PyTorch
+            std::ranges::sort(expected);
+            std::ranges::sort(got);
+            REQUIRE(got == expected);
+        }
+    });
+}
+
+TEST_CASE("gradient_buckets refuses an order that leaves one out, or has one twice, and limits of 0"
+) {
+    on_ranks({1}, [](const Communicator&) {
+        const auto parameters = model({2, 2, 2});
+        for (const Sizes& order : {Sizes{0, 1}, Sizes{0, 1, 1}, Sizes{0, 1, 2, 0}}) {
+            CHECK_THROWS_AS(gradient_buckets(parameters, order, Sizes{8}), std::invalid_argument);
+        }
+        for (const Sizes& limits : {Sizes{}, Sizes{0}, Sizes{8, 0}}) {
+            CHECK_THROWS_AS(
+                gradient_buckets(parameters, backwards(3), limits), std::invalid_argument
+            );
+        }
+    });
+}
+
+TEST_CASE("flatten_gradients lays gradients side by side, in the bucket's order") {
+    on_ranks({1}, [](const Communicator&) {
+        std::vector<at::Tensor> parameters;
+        for (std::size_t i = 0; i < kShapes.size(); ++i) {
+            parameters.push_back(at::full(kShapes[i], 0.5, at::kFloat).requires_grad_());
+            set_gradient(parameters[i], filled(kShapes[i], 0, i));
+        }
+        // every second column of a wider tensor
+        set_gradient(parameters[0], filled({4, 6}, 0, 9).slice(1, 0, 6, 2));
+        const std::vector<float> columns = elements(parameters[0].grad());
+        const Bucket bucket = {3, 0, 4, 2};
+        const at::Tensor flat = flatten_gradients(parameters, bucket);
+
+        std::vector<float> expected = input(30, 0, 3);
+        expected.insert(expected.end(), columns.begin(), columns.end());
+        expected.push_back(input(1, 0, 2)[0]);
+        CHECK(flat.dim() == 1);
+        CHECK(same(elements(flat), expected));
+        for (const std::size_t i : bucket) {
+            INFO("the gradient of parameter " << i);
+            CHECK(parameters[i].grad().sizes() == parameters[i].sizes());
+        }
+        CHECK(same(elements(parameters[1].grad()), input(7, 0, 1)));  // it is in another bucket
+        CHECK(same(elements(parameters[0]), std::vector<float>(12, 0.5F)));
+    });
+}
+
+TEST_CASE("what is written to the flat tensor is in the gradients, and the other way round") {
+    on_ranks({1}, [](const Communicator&) {
+        const auto parameters = model({2, 3});
+        set_gradient(parameters[0], filled({2}, {1, 2}));
+        set_gradient(parameters[1], filled({3}, {3, 4, 5}));
+        const at::Tensor flat = flatten_gradients(parameters, {1, 0});
+        flat.mul_(10);
+        INFO("gradients are views into the flat tensor, and no copies of what is in it");
+        CHECK(same(elements(parameters[0].grad()), std::vector<float>{10, 20}));
+        CHECK(same(elements(parameters[1].grad()), std::vector<float>{30, 40, 50}));
+        parameters[0].square().sum().backward();  // adds 2 x 0.5 to each
+        CHECK(same(elements(flat), std::vector<float>{30, 40, 50, 11, 21}));
+    });
+}
+
+TEST_CASE(
+    "flatten_gradients makes zeros of a gradient that is not there, so that backward adds to it"
+) {
+    on_ranks({1}, [](const Communicator&) {
+        const auto parameters = model({2, 1});
+        set_gradient(parameters[1], filled({1}, {7}));
+        INFO("backward gives a parameter without a gradient a new tensor, outside the flat one");
+        const at::Tensor flat = flatten_gradients(parameters, {0, 1});
+        CHECK(same(elements(flat), std::vector<float>{0, 0, 7}));
+        CHECK(parameters[0].grad().defined());
+        parameters[0].sum().backward();
+        CHECK(same(elements(flat), std::vector<float>{1, 1, 7}));
+    });
+}
+
+TEST_CASE("flatten_gradients takes any dtype, and refuses two at once or none") {
+    on_ranks({1}, [](const Communicator&) {
+        const auto parameters = model({2, -2, -1});
+        set_gradient(parameters[1], filled({2}, {1, 2}));
+        const at::Tensor flat = flatten_gradients(parameters, {2, 1});
+        CHECK(flat.scalar_type() == at::kDouble);
+        CHECK(same(elements(flat.to(at::kFloat)), std::vector<float>{0, 1, 2}));
+        CHECK_THROWS_AS(flatten_gradients(parameters, {0, 1}), std::invalid_argument);
+        CHECK_THROWS_AS(flatten_gradients(parameters, {}), std::invalid_argument);
+        INFO("what is refused leaves the gradients as they were");
+        CHECK_FALSE(parameters[0].grad().defined());
+    });
+}
