@@ -1,5 +1,8 @@
 #include "exercises/05_data_parallel/average_gradients.hpp"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 
 namespace dist {

@@ -1,4 +1,4 @@
-// Exercise 05: the training loop. Everything it calls is given; what makes it train is the order.
+// Exercise 05: the training loop. What it calls is there; what makes it train is the order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,7 +38,7 @@ class TrainingParts {
     /// batch), false for evaluation.
     virtual void train(bool on) = 0;
 
-    /// This rank's examples for the step that step() says.
+    /// This rank's examples, `pictures` and `labels`, for the step that step() says.
     virtual nn::Batch next_batch() = 0;
 
     /// No parameter has a gradient any more: backward() adds to what is there.

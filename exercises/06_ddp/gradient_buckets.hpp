@@ -23,7 +23,7 @@ using Bucket = std::vector<std::size_t>;
 /// limits      bytes, each >= 1, at least one: the first bucket of a dtype is full at limits[0], its
 ///             second at limits[1], ..., and all behind the last limit at the last.
 /// Returns     the buckets in the order in which they were full; then those that are not full, in the
-///             order of their first parameters.
+///             order in which their first parameters come.
 ///
 /// Cost        O(parameters) operations, no message.
 /// Errors      std::invalid_argument if order does not name each parameter once, if there is no limit,
