@@ -18,8 +18,8 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
 /// Errors  std::runtime_error with the system's reason.
 void expect_writable(const std::filesystem::path& folder);
 
-/// Writes how far the run is, and its tensors: a file that torch.load reads in Python, with
-/// weights_only=True, as a dict. The old checkpoint stays until the new one is complete.
+/// Writes how far the run is, and its tensors: a dict as torch.save writes one, with no name in it that
+/// torch.load refuses with weights_only=True. The old checkpoint stays until the new one is complete.
 ///
 /// run      see describe_run; "run" in the file.
 /// step     steps done; "step".

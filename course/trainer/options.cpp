@@ -60,9 +60,9 @@ std::string check_rate(const std::string& text) {
     );
 }
 
-std::string check_momentum(const std::string& text) {
+std::string check_below_1(const std::string& text) {
     return check_real(
-        text, [](double m) { return 0 <= m && m < 1; }, "from 0 up to 1"
+        text, [](double number) { return 0 <= number && number < 1; }, "from 0 up to 1"
     );
 }
 
@@ -130,15 +130,14 @@ void declare(CLI::App& app, Options& options) {
         ->default_str(usual_rates());
     app.add_option(
            "--schedule", options.schedule,
-           "cosine: up to the highest rate over a twentieth of the run, then down to 0; onecycle: "
-           "up "
-           "from a 25th over three tenths, then down"
+           "cosine: up over a twentieth of the run, then down to 0; onecycle: up over three "
+           "tenths, from a 25th, then down"
     )
         ->check(CLI::IsMember({"cosine", "onecycle"}))
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--momentum", options.momentum, "Of sgd, of Nesterov's kind")
-        ->check(check_momentum)
+        ->check(check_below_1)
         ->capture_default_str();
     app.add_option("--weight-decay", options.weight_decay, "Pulls the weights towards 0")
         ->check(check_decay)
@@ -147,12 +146,12 @@ void declare(CLI::App& app, Options& options) {
            "--label-smoothing", options.label_smoothing,
            "So much of a label's 1 is shared out among all classes"
     )
-        ->check(check_momentum)
+        ->check(check_below_1)
         ->capture_default_str();
     app.add_option(
            "--augment", options.augment,
-           "crop-flip: training pictures are moved by up to 4 pixels, and half of them mirrored; "
-           "none"
+           "crop-flip: training pictures moved by up to 4 pixels, half of them mirrored; none: as "
+           "they are"
     )
         ->check(CLI::IsMember({"crop-flip", "none"}))
         ->type_name("NAME")

@@ -5,9 +5,7 @@
 #include <ATen/ops/full.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
-#include <deque>
 #include <map>
-#include <stdexcept>
 #include <string>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
@@ -33,72 +31,6 @@ void every_batch(const std::function<void(int rows, int replicas)>& body) {
             }
         }
     });
-}
-
-/// What n replicas make of numbered(n) that do this with their number, and then give it back.
-at::Tensor by_replicas(int n, const std::function<void(int number)>& work) {
-    static std::deque<ModelFunction> kept;  // for threads that a wrong answer leaves behind
-    const ModelFunction& model = kept.emplace_back([work](Parameters, const at::Tensor& rows) {
-        work(number_of(rows));
-        return rows.clone();
-    });
-    return data_parallel(model, {}, numbered(n), n);
-}
-
-/// Whether data_parallel gives what the model gives, in shape, type and value.
-Comparison gives_the_models(
-    const ModelFunction& model, Parameters parameters, const at::Tensor& inputs, int replicas
-) {
-    const at::Tensor expected = model(parameters, inputs);
-    const at::Tensor got = data_parallel(model, parameters, inputs, replicas);
-    if (got.sizes() != expected.sizes() || got.scalar_type() != expected.scalar_type()) {
-        return {false, "the outputs have another shape or type than the model's"};
-    }
-    return same(elements(got.to(at::kFloat)), elements(expected.to(at::kFloat)));
-}
-
-/// What a replica throws.
-struct Failure : std::runtime_error {
-    explicit Failure(int number)
-        : std::runtime_error("replica " + std::to_string(number) + " fails"), replica(number) {}
-    int replica;
-};
-
-/// Whether n replicas that do this make data_parallel throw the Failure of replica `expected`.
-/// `at_once` is called as soon as it is out.
-Comparison throws_that_of(
-    int expected,
-    int n,
-    const std::function<void(int number)>& work,
-    const std::function<void()>& at_once = [] {}
-) {
-    const CrashMeans crash(
-        "is an exception caught in the thread that throws it, and every std::thread joined? "
-        "Otherwise std::terminate ends the program"
-    );
-    const std::string one = "expected what replica " + std::to_string(expected) + " threw, ";
-    try {
-        by_replicas(n, work);
-    } catch (const Failure& failure) {
-        at_once();
-        const std::string other = "got what replica " + std::to_string(failure.replica) + " threw";
-        return {failure.replica == expected, one + other};
-    } catch (const NotImplemented&) {
-        throw;
-    } catch (const std::exception& error) {
-        return {false, one + "and as that type; got another exception: " + error.what()};
-    }
-    return {false, one + "but data_parallel returned as if all were well"};
-}
-
-/// "0-2, 3-4, 5-6" for rows that begin there and are so many.
-std::string text_of(const std::multimap<int, std::int64_t>& parts) {
-    std::string text;
-    for (const auto& [first, size] : parts) {
-        text += text.empty() ? "" : ", ";
-        text += size == 0 ? "none" : std::to_string(first) + "-" + std::to_string(first + size - 1);
-    }
-    return text;
 }
 
 }  // namespace

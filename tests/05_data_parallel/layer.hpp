@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/05_data_parallel/data_parallel.hpp"
 #include "tests/harness/words/compare.hpp"
 #include "tests/harness/words/tensors.hpp"
 
@@ -68,6 +69,18 @@ inline Comparison gradient_is(
         return {false, "no gradient came: is there a detach() on the way to it?"};
     }
     return same(elements(tensor.grad()), expected, 0.0, known);
+}
+
+/// Whether data_parallel gives what the model gives, in shape, type and value.
+inline Comparison gives_the_models(
+    const ModelFunction& model, Parameters parameters, const at::Tensor& inputs, int replicas
+) {
+    const at::Tensor expected = model(parameters, inputs);
+    const at::Tensor got = data_parallel(model, parameters, inputs, replicas);
+    if (got.sizes() != expected.sizes() || got.scalar_type() != expected.scalar_type()) {
+        return {false, "the outputs have another shape or type than the model's"};
+    }
+    return same(elements(got.to(at::kFloat)), elements(expected.to(at::kFloat)));
 }
 
 }  // namespace dist::harness

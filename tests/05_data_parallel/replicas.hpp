@@ -1,20 +1,26 @@
 // What the replicas of a data_parallel call do, noted from inside by the model that they run: which have
-// begun, and of which the thread has ended. A replica is known by the number in its first row.
+// begun, of which the thread has ended, and what they throw. A replica is known by the number in its first row.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "exercises/05_data_parallel/data_parallel.hpp"
+#include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
 
 namespace dist::harness {
@@ -113,5 +119,60 @@ class Replicas {
 
     std::shared_ptr<State> state_;  // threads that are left behind have it as well
 };
+
+/// What n replicas make of numbered(n) that do this with their number, and then give it back.
+inline at::Tensor by_replicas(int n, const std::function<void(int number)>& work) {
+    static std::deque<ModelFunction> kept;  // for threads that a wrong answer leaves behind
+    const ModelFunction& model =
+        kept.emplace_back([work](std::span<const at::Tensor>, const at::Tensor& rows) {
+            work(number_of(rows));
+            return rows.clone();
+        });
+    return data_parallel(model, {}, numbered(n), n);
+}
+
+/// What a replica throws.
+struct Failure : std::runtime_error {
+    explicit Failure(int number)
+        : std::runtime_error("replica " + std::to_string(number) + " fails"), replica(number) {}
+    int replica;
+};
+
+/// Whether n replicas that do this make data_parallel throw the Failure of replica `expected`.
+/// `at_once` is called as soon as it is out.
+inline Comparison throws_that_of(
+    int expected,
+    int n,
+    const std::function<void(int number)>& work,
+    const std::function<void()>& at_once = [] {}
+) {
+    const CrashMeans crash(
+        "is an exception caught in the thread that throws it, and every std::thread joined? "
+        "Otherwise std::terminate ends the program"
+    );
+    const std::string one = "expected what replica " + std::to_string(expected) + " threw, ";
+    try {
+        by_replicas(n, work);
+    } catch (const Failure& failure) {
+        at_once();
+        const std::string other = "got what replica " + std::to_string(failure.replica) + " threw";
+        return {failure.replica == expected, one + other};
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception& error) {
+        return {false, one + "and as that type; got another exception: " + error.what()};
+    }
+    return {false, one + "but data_parallel returned as if all were well"};
+}
+
+/// "0-2, 3-4, 5-6" for rows that begin there and are so many.
+inline std::string text_of(const std::multimap<int, std::int64_t>& parts) {
+    std::string text;
+    for (const auto& [first, size] : parts) {
+        text += text.empty() ? "" : ", ";
+        text += size == 0 ? "none" : std::to_string(first) + "-" + std::to_string(first + size - 1);
+    }
+    return text;
+}
 
 }  // namespace dist::harness

@@ -151,7 +151,7 @@ class Check {
 
     struct Tried {
         std::vector<Result> results;  // one for each seed
-        std::string error;            // why there is none: a difference that no longer applies
+        std::string error;  // why there is none: no difference that applies, no test of that name
     };
 
     Tried run_trial(const Series& series, const Trial& trial, const Built& built) {

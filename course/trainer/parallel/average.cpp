@@ -72,7 +72,7 @@ StateDict Average::state_dict() const {
 void Average::load_state_dict(const StateDict& state) {
     const torch::NoGradGuard no_grad;
     for (const auto& [name, tensor] : all_tensors(*model_)) {
-        at::Tensor(tensor).copy_(state.at(name));
+        tensor.copy_(state.at(name));
     }
     load_optimizer_state(*optimizer_, model_->named_parameters(), state);
 }
