@@ -49,7 +49,7 @@ std::optional<std::string> committed_stub(const Context& context, const Exercise
         const Ended log = run(context, {"git", "log", "--format=%H", "--", source});
         std::istringstream commits(log.ok() ? log.output : "");
         for (std::string commit; std::getline(commits, commit);) {
-            const Ended shown = run(context, {"git", "show", commit + ":" + source});
+            const Ended shown = run(context, {"git", "show", fmt::format("{}:{}", commit, source)});
             if (shown.ok() && shown.output.find("TODO") != std::string::npos &&
                 shown.output.find(kThrow) != std::string::npos) {
                 return shown.output;
