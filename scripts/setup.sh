@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh base     what every command needs
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
-#   scripts/setup.sh plot     gnuplot: `bench --svg`
+#   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
 #
 # As root, or with a sudo that asks for no password, it installs; on a terminal it asks first;
 # otherwise the line stays on the screen and the exit status is 2.

@@ -16,10 +16,11 @@
 #include "course/lab/measure.hpp"
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
-#include "course/lab/output.hpp"
+#include "course/lab/picture.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
 #include "course/lab/units.hpp"
+#include "course/plots/gnuplot.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
 
@@ -47,11 +48,10 @@ void check_outputs(const Options& options, const Communicator& comm) {
             }
             if (!options.svg.empty()) {
                 files::check_writable(options.svg);
-                check_gnuplot();
+                const std::string advice = plots::missing_gnuplot();
+                refusal = advice.empty() ? "" : "--svg " + advice;
             }
         } catch (const std::system_error& error) {
-            refusal = error.what();
-        } catch (const UsageError& error) {
             refusal = error.what();
         }
     }
@@ -177,7 +177,7 @@ void publish(const Options& options, const Report& report) {
         files::write_atomically(options.csv, to_csv(report));
     }
     if (!options.svg.empty()) {
-        write_svg(options.svg, report);
+        plots::draw(options.svg, gnuplot_script(report));
     }
 }
 

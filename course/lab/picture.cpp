@@ -1,45 +1,21 @@
 #include "course/lab/picture.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <regex>
 #include <set>
 
 #include "course/lab/units.hpp"
+#include "course/plots/gnuplot.hpp"
 
 namespace dist::lab {
 namespace {
 
-/// How a line is drawn: Okabe and Ito's colours, and two of Tol's, which people who are colour-blind
-/// can tell apart; gnuplot's numbers for marks.
-struct Style {
-    const char* colour;
-    int mark;
-};
-constexpr std::array kStyles = {
-    Style{"#000000", 7},   // full circle
-    Style{"#0072B2", 5},   // full square
-    Style{"#D55E00", 9},   // full triangle
-    Style{"#E69F00", 11},  // full triangle, upside down
-    Style{"#009E73", 13},  // full diamond
-    Style{"#CC79A7", 6},   // circle
-    Style{"#56B4E9", 4},   // square
-    Style{"#882255", 2},   // cross
-    Style{"#999933", 3},   // star
-};
-
 /// The same in every picture of this collective, whatever else is measured.
-Style style_of(const Report& report, std::string_view name) {
+plots::Style style_of(const Report& report, std::string_view name) {
     const std::vector<Algorithm> all = find_algorithms(report.collective, {});
     const auto found = std::ranges::find(all, name, &Algorithm::name);
-    return kStyles[static_cast<std::size_t>(found - all.begin()) % kStyles.size()];
-}
-
-/// A gnuplot string: a quote in it is doubled.
-std::string quoted(const std::string& text) {
-    return fmt::format("'{}'", std::regex_replace(text, std::regex("'"), "''"));
+    return plots::kStyles[static_cast<std::size_t>(found - all.begin()) % plots::kStyles.size()];
 }
 
 /// A data block of an algorithm: size, seconds, naive's time over it.
@@ -71,7 +47,7 @@ std::string bound_block(const char* name, const Report& report, Means means) {
 std::string curves(const Report& report, int column) {
     std::vector<std::string> all;
     for (const Algorithm& algorithm : report.algorithms) {
-        const Style style = style_of(report, algorithm.name);
+        const plots::Style style = style_of(report, algorithm.name);
         all.push_back(fmt::format(
             "${0} using 1:{1} with linespoints lw 2 pt {2} ps 0.8 lc rgb '{3}' title '{0}'",
             algorithm.name, column, style.mark, style.colour
@@ -119,7 +95,7 @@ std::string gnuplot_script(const Report& report) {
         "set multiplot title {}\n"
         "set logscale x 2\nset xtics rotate by -45 ({})\nset xrange [{}:{}]\nset grid\n"
         "set tmargin at screen 0.86\nset bmargin at screen 0.14\n",
-        quoted(fmt::format(
+        plots::quoted(fmt::format(
             "{} of float32, {} ranks: {}", report.collective.name, report.machine.ranks,
             report.machine.mpi
         )),

@@ -78,8 +78,8 @@ std::string usual_rates() {
     return text.str();
 }
 
-void declare(CLI::App& app, Options& options) {
-    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
+/// What is trained on, how long, by whom, and what is kept.
+void declare_run(CLI::App& app, Options& options) {
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
     app.add_option(
            "--model", options.model,
@@ -90,6 +90,14 @@ void declare(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--batch", options.batch, "Pictures per rank and step")
         ->check(check_from_1)
+        ->capture_default_str();
+    app.add_option(
+           "--accumulate", options.accumulate,
+           "So many steps add their gradients up, and exchange them once: a batch that is as many "
+           "times as large, in the memory of one"
+    )
+        ->check(check_from_1)
+        ->type_name("K")
         ->capture_default_str();
     auto* const steps = app.add_option("--steps", options.steps, "How long to train, in steps")
                             ->check(check_from_1);
@@ -115,6 +123,22 @@ void declare(CLI::App& app, Options& options) {
         )
             ->type_name("DIR");
     app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
+    app.add_option("--train-size", options.train_size, "At most so many training pictures")
+        ->check(check_from_0);
+    app.add_option("--test-size", options.test_size, "At most so many test pictures")
+        ->check(check_from_0);
+    app.add_option(
+           "--stop-after", options.stop_after,
+           "Saves and ends after this step, as if interrupted; with --accumulate, when gradients "
+           "are "
+           "exchanged next"
+    )
+        ->check(check_from_1)
+        ->needs(checkpoint);
+}
+
+/// How the weights follow the pictures.
+void declare_training(CLI::App& app, Options& options) {
     app.add_option("--seed", options.seed, "Of weights, order and augmentation")
         ->check(check_from_0)
         ->capture_default_str();
@@ -156,15 +180,12 @@ void declare(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"crop-flip", "none"}))
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--train-size", options.train_size, "At most so many training pictures")
-        ->check(check_from_0);
-    app.add_option("--test-size", options.test_size, "At most so many test pictures")
-        ->check(check_from_0);
-    app.add_option(
-           "--stop-after", options.stop_after, "Saves and ends after this step, as if interrupted"
-    )
-        ->check(check_from_1)
-        ->needs(checkpoint);
+}
+
+void declare(CLI::App& app, Options& options) {
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
+    declare_run(app, options);
+    declare_training(app, options);
 }
 
 }  // namespace
@@ -199,6 +220,9 @@ std::string describe_run(const Options& options, std::size_t pictures, int ranks
     std::ostringstream text;
     text << "model " << options.model << ", seed " << options.seed << ", " << pictures
          << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " of them a step, "
+         << (options.accumulate > 1
+                 ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "
+                 : "")
          << options.dtype << ", " << options.optimizer << ", rate " << options.rate << " on "
          << options.schedule << ", momentum " << options.momentum << ", weight decay "
          << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "

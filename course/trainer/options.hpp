@@ -15,6 +15,7 @@ struct Options {
     std::filesystem::path data;
     std::string model = "resnet34";
     std::size_t batch = 64;            ///< pictures per rank
+    std::size_t accumulate = 1;        ///< steps of which the gradients are added up
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
     std::size_t epochs = 20;
     Parallel parallel = Parallel::average;

@@ -50,7 +50,12 @@ Parts::Parts(
 }
 
 std::size_t Parts::steps() const {
-    return std::min(all_steps_, options_.stop_after.value_or(all_steps_));
+    const std::size_t stop = options_.stop_after.value_or(all_steps_);
+    return stop < all_steps_ ? accumulation().end(stop - 1) : all_steps_;
+}
+
+Accumulation Parts::accumulation() const {
+    return {.k = options_.accumulate, .epoch_steps = epoch_steps(), .all_steps = all_steps_};
 }
 
 std::size_t Parts::epoch_steps() const {
@@ -84,7 +89,10 @@ nn::Batch Parts::next_batch() {
 }
 
 void Parts::zero_gradients() {
-    strategy_->zero_gradients();
+    group_ = {accumulation().begin(step_), accumulation().end(step_)};
+    if (step_ == group_.begin) {
+        strategy_->zero_gradients();
+    }
 }
 
 // (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
@@ -100,20 +108,30 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     const at::Tensor right = scores.argmax(1).eq(labels).sum();
     correct_ = static_cast<std::size_t>(right.item<std::int64_t>());
     record_.forward_s = part_.lap_s();
-    return loss;
+    const at::Tensor share =
+        group_.size() == 1 ? loss : loss.div(static_cast<double>(group_.size()));
+    if (step_ + 1 == group_.end) {
+        strategy_->prepare_for_backward(share);
+    }
+    return share;
 }
 
 void Parts::exchange_gradients() {
     record_.backward_s = part_.lap_s();
-    strategy_->exchange_gradients();
+    if (step_ + 1 == group_.end) {
+        strategy_->exchange_gradients();
+    }
     record_.communication_s = part_.lap_s();
 }
 
 void Parts::optimizer_step() {
     part_.lap_s();
     const auto rate = options_.schedule == "onecycle" ? onecycle_rate : cosine_rate;
-    record_.rate = rate(options_.rate, step_, all_steps_);
-    strategy_->step(record_.rate);
+    const Accumulation groups = accumulation();
+    record_.rate = rate(options_.rate, groups.groups(group_.begin), groups.groups(all_steps_));
+    if (step_ + 1 == group_.end) {
+        strategy_->step(record_.rate);
+    }
     record_.optimizer_s = part_.lap_s();
 }
 
@@ -121,7 +139,7 @@ void Parts::end_step(const at::Tensor& loss) {
     ++step_;
     // (loss, accuracy) of this rank's batch, then of all
     const float correct = static_cast<float>(correct_) / static_cast<float>(options_.batch);
-    std::array mean = {loss.item<float>(), correct};
+    std::array mean = {loss.item<float>() * static_cast<float>(group_.size()), correct};
     ring_all_reduce(mean, ReduceOp::mean, comm_);
     const std::size_t images = options_.batch * static_cast<std::size_t>(comm_.size());
     record_.loss = mean[0];

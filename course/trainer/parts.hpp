@@ -8,9 +8,11 @@
 #include "course/data/cifar10.hpp"
 #include "course/nn/model.hpp"
 #include "course/runtime/clock.hpp"
+#include "course/trainer/accumulation.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/parallel/strategy.hpp"
 #include "course/trainer/report.hpp"
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
@@ -31,6 +33,8 @@ class Parts final : public TrainingParts {
     [[nodiscard]] std::size_t all_steps() const { return all_steps_; }
 
     [[nodiscard]] std::size_t step() const override { return step_; }
+
+    /// Not between two steps that add their gradients up: a checkpoint has none.
     [[nodiscard]] std::size_t steps() const override;
     [[nodiscard]] std::size_t epoch_steps() const override;
     void set_epoch(std::size_t epoch) override;
@@ -50,6 +54,7 @@ class Parts final : public TrainingParts {
     void save() override;
 
   private:
+    [[nodiscard]] Accumulation accumulation() const;
     void broadcast_statistics();
     void resume();
 
@@ -66,6 +71,7 @@ class Parts final : public TrainingParts {
     std::vector<std::size_t> order_;  // this rank's pictures of the epoch
 
     // of this step
+    Chunk group_;  // that it adds its gradients up with
     StepRecord record_;
     Stopwatch since_begin_;
     Stopwatch part_;

@@ -39,7 +39,7 @@ inline double onecycle_rate(double rate, std::size_t step, std::size_t steps) {
     const double first = rate / 25;
     const double last = static_cast<double>(steps) - 1;
     const double top = 0.3 * static_cast<double>(steps) - 1;  // no whole number
-    const double now = static_cast<double>(step);
+    const auto now = static_cast<double>(step);
     return now <= top ? cosine_between(first, rate, now / top)
                       : cosine_between(rate, first / 1e4, (now - top) / (last - top));
 }

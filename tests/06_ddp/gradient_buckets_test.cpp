@@ -4,7 +4,6 @@
 #include <ATen/ops/full.h>
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -12,8 +11,7 @@
 #include <torch/version.h>
 
 #include "course/runtime/seeded.hpp"
-#include "tests/harness/harness.hpp"
-#include "tests/harness/words/tensors.hpp"
+#include "tests/06_ddp/backward.hpp"
 
 // PyTorch's own, of torch/csrc/distributed/c10d/reducer.hpp, which not every package can include
 namespace c10d {
@@ -38,8 +36,6 @@ using namespace dist::harness;
 
 namespace {
 
-using Sizes = std::vector<std::size_t>;
-
 /// Parameters of so many floats each, or doubles where the number is negative.
 std::vector<at::Tensor> model(const std::vector<std::int64_t>& lengths) {
     std::vector<at::Tensor> parameters;
@@ -48,25 +44,6 @@ std::vector<at::Tensor> model(const std::vector<std::int64_t>& lengths) {
         parameters.push_back(values.requires_grad_());
     }
     return parameters;
-}
-
-Sizes backwards(std::size_t n) {
-    Sizes order(n);
-    std::iota(order.rbegin(), order.rend(), 0);
-    return order;
-}
-
-/// "{3 2} {1 0}"
-std::string text_of(const std::vector<Bucket>& buckets) {
-    std::string text;
-    for (const Bucket& bucket : buckets) {
-        text += text.empty() ? "{" : " {";
-        for (const std::size_t i : bucket) {
-            text += (text.back() == '{' ? "" : " ") + std::to_string(i);
-        }
-        text += "}";
-    }
-    return text.empty() ? "none" : text;
 }
 
 /// Whether these are the buckets, in the model's order backwards unless another one is given.

@@ -8,6 +8,10 @@ target_compile_definitions(cli_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 add_test(NAME cli COMMAND cli_test)
 set_tests_properties(cli PROPERTIES LABELS cli)
 
+# Whatever names a LibTorch is taken.
+add_test(NAME find_libtorch COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/find_libtorch_test.sh)
+set_tests_properties(find_libtorch PROPERTIES LABELS cli TIMEOUT 300)
+
 # Output that could not be written is an error of one line, not a short document.
 add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77

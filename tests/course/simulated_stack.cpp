@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
         const int p = comm.size();
         std::vector<float> data(1000, static_cast<float>(comm.rank() + 1));
         dist::ring_all_reduce(data, dist::ReduceOp::sum, comm);
-        const bool right = data == std::vector<float>(1000, static_cast<float>(p * (p + 1) / 2));
+        const int sum = p * (p + 1) / 2;
+        const bool right = data == std::vector<float>(1000, static_cast<float>(sum));
         return right ? 0 : 1;
     });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <sys/wait.h>
 
 #include "course/cli/process/mpirun.hpp"
@@ -13,11 +14,15 @@
 #include "tests/harness/catch2.hpp"
 
 Run run_trainer(int ranks, const std::string& arguments) {
+    return run_program(TRAINER, ranks, arguments);
+}
+
+Run run_program(const std::string& program, int ranks, const std::string& arguments) {
     using namespace dist::cli;
     unsetenv("SHARDLINGS_CIFAR10");
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // a refusal need not wait for mpirun
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
-    words.emplace_back(TRAINER);
+    words.push_back(program);
     const std::string command =
         shell_line(words, mpi_environment(ranks, Purpose::work)) + " " + arguments + " 2>&1";
     FILE* const pipe = popen(command.c_str(), "r");
@@ -167,17 +172,48 @@ TEST_CASE("one, two and three ranks with the same global batch have the same los
     }
 }
 
+TEST_CASE(
+    "ddp trains as average does, bit for bit where the order of a sum cannot show", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const auto run = [&](int ranks, const std::string& way) {
+        const auto log = folder.path() / (way + ".jsonl");
+        const std::string model = "--model resnet34-imagenet --train-size 36 --test-size 12 ";
+        const Run done = run_trainer(
+            ranks, model + "--batch 6 --steps 4 --parallel " + way + " --log " + log.string()
+        );
+        INFO(done.output);
+        REQUIRE(done.status == 0);
+        auto all = losses(log);
+        all.push_back(last_with("test_accuracy", read_log(log)).at("test_accuracy"));
+        return all;
+    };
+    CHECK(run(2, "ddp") == run(2, "average"));  // a + b == b + a, and half of a number is exact
+    const auto ddp = run(3, "ddp");
+    const auto average = run(3, "average");
+    REQUIRE(ddp.size() == 5);
+    for (std::size_t step = 0; step < 4; ++step) {
+        CHECK(ddp[step] == Approx(average.at(step)).epsilon(1e-3));
+    }
+}
+
 TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
     struct Case {
+        int ranks;
         const char* model;  // two epochs and more
         std::size_t stop_after;
     };
     const Case one = GENERATE(
         Case{
+            2,
             "small --train-size 96 --steps 10 --optimizer adamw --schedule onecycle "
             "--label-smoothing 0.1",
             6},
-        Case{"resnet34-imagenet --train-size 48 --steps 5", 3}
+        // stopped between the steps of a group, it goes on to its end; the epoch's last has two
+        Case{2, "small --train-size 120 --steps 10 --accumulate 3", 5},
+        // on three ranks, where the order of a sum shows
+        Case{3, "small --train-size 108 --steps 6 --parallel ddp", 3},
+        Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
     );
     const TemporaryFolder folder;
     const std::string common =
@@ -185,11 +221,12 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
     const auto whole = folder.path() / "whole.jsonl";
     const auto parts = folder.path() / "parts.jsonl";
     const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
-    REQUIRE(run_trainer(2, common + whole.string()).status == 0);
+    REQUIRE(run_trainer(one.ranks, common + whole.string()).status == 0);
     const std::string stop = " --stop-after " + std::to_string(one.stop_after);
-    REQUIRE(run_trainer(2, common + saved + stop).status == 0);
-    REQUIRE(losses(parts).size() == one.stop_after);
-    const Run rest = run_trainer(2, common + saved + " --resume");
+    REQUIRE(run_trainer(one.ranks, common + saved + stop).status == 0);
+    REQUIRE(losses(parts).size() >= one.stop_after);
+    REQUIRE(losses(parts).size() < losses(whole).size());
+    const Run rest = run_trainer(one.ranks, common + saved + " --resume");
     INFO(rest.output);
     REQUIRE(rest.status == 0);
     CHECK(losses(parts) == losses(whole));
@@ -212,6 +249,31 @@ TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses
     // with weights_only=True it takes no other names of Python's than these
     CHECK(contains(file, "_rebuild_tensor_v2"));
     CHECK_FALSE(contains(file, "restore_type_tag"));
+}
+
+TEST_CASE(
+    "four steps that add up train as one of four times the batch, in every way", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const auto run = [&](int ranks, const std::string& options) {
+        const auto log = folder.path() / "log.jsonl";
+        std::filesystem::remove(log);
+        const Run done = run_trainer(ranks, kLittle + options + " --log " + log.string());
+        INFO(done.output);
+        REQUIRE(done.status == 0);
+        return losses(log);
+    };
+    const auto large = run(1, "--batch 24 --steps 8 --parallel none");
+    REQUIRE(large.size() == 8);
+    for (const std::string way : {"average", "ddp"}) {
+        const auto small = run(2, "--batch 3 --steps 32 --accumulate 4 --parallel " + way);
+        REQUIRE(small.size() == 32);
+        for (std::size_t step = 0; step < large.size(); ++step) {
+            const auto first = small.begin() + static_cast<std::ptrdiff_t>(4 * step);
+            INFO(way << ", step " << step);
+            CHECK(std::accumulate(first, first + 4, 0.0) / 4 == Approx(large[step]).epsilon(1e-4));
+        }
+    }
 }
 
 TEST_CASE("a run goes on with another number of ranks", "[trainer]") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "course/trainer/accumulation.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
@@ -65,6 +66,7 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     for (const char* const rate : {"0", "-0.1", "fast", "nan", "inf", "0.1x"}) {
         CHECK(contains(refusal({"--rate", rate}), std::string(rate) + ": give a number above 0"));
     }
+    CHECK(contains(refusal({"--accumulate", "0"}), "--accumulate: 0: give a whole number"));
     CHECK(contains(refusal({"--momentum", "nan"}), "from 0 up to 1"));
     CHECK(contains(refusal({"--seed=-1"}), "--seed"));
     CHECK(contains(refusal({"--stop-after", "2"}), "--checkpoint"));
@@ -115,6 +117,27 @@ TEST_CASE("every way of --parallel is found by its name, and told by --help", "[
         CHECK_FALSE(way.uses.empty());
     }
     CHECK(find_way("ddp1") == nullptr);
+}
+
+TEST_CASE(
+    "steps add their gradients up in groups, which end with the epoch and with the run", "[trainer]"
+) {
+    const Accumulation four{.k = 4, .epoch_steps = 10, .all_steps = 25};
+    const std::vector<std::size_t> ends = {4, 4, 4, 4, 8, 8, 8, 8, 10, 10, 14};
+    const std::vector<std::size_t> groups = {0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3};
+    for (std::size_t step = 0; step < ends.size(); ++step) {
+        INFO("step " << step);
+        CHECK(four.end(step) == ends[step]);
+        CHECK(four.begin(step) == (step < 10 ? step - step % 4 : 10));
+        CHECK(four.groups(step) == groups[step]);
+    }
+    CHECK(four.begin(24) == 24);
+    CHECK(four.end(24) == 25);
+    CHECK(four.groups(25) == 8);
+    const Accumulation one{.k = 1, .epoch_steps = 10, .all_steps = 25};
+    CHECK(one.begin(7) == 7);
+    CHECK(one.end(7) == 8);
+    CHECK(one.groups(17) == 17);
 }
 
 TEST_CASE("a table says where the time went, with what is in no part", "[trainer]") {

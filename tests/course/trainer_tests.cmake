@@ -20,11 +20,11 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES trainer_runs_test.cpp trainer_refusals_test.cpp
+    SOURCES bench_ddp_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp
     LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
-  add_dependencies(trainer_runs_test trainer)
+  add_dependencies(trainer_runs_test bench_ddp trainer)
   add_test(NAME course.trainer_refusals_test COMMAND trainer_runs_test "[refusal]")
   set_tests_properties(course.trainer_refusals_test PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" TRAINER="$<TARGET_FILE:trainer>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" TRAINER="$<TARGET_FILE:trainer>")
 endif()

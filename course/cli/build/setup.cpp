@@ -43,7 +43,28 @@ std::string cached_value(const Context& context, const std::string& variable) {
     return "";
 }
 
+namespace {
+
+/// What the environment says of where LibTorch is, as FindLibTorch.cmake keeps it in the cache.
+std::string named_torch() {
+    std::string named;
+    for (const char* name :
+         {"LibTorch_ROOT", "Torch_ROOT", "TORCH_ROOT", "LIBTORCH", "Torch_DIR",
+          "CMAKE_PREFIX_PATH"}) {
+        if (const char* value = std::getenv(name)) {
+            named += std::string(name) + "=" + value + " ";
+        }
+    }
+    return named;
+}
+
+}  // namespace
+
 void ensure_torch(const Context& context) {
+    const std::string named = named_torch();
+    if (!named.empty() && named != cached_value(context, "LibTorch_NAMED")) {
+        configure(context);
+    }
     if (!cached_value(context, "LibTorch_INCLUDE_DIR").empty()) {
         return;
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "course/cli/build/setup.hpp"
@@ -26,7 +27,11 @@ constexpr const char* kOptions =
     "  --sizes 64K,1M,85M         bytes\n"
     "  --algorithms naive,mine    some; without it all, and mine (your own) once it passes\n"
     "  --json | --csv FILE | --svg FILE\n"
-    "./shardlings bench --help-bench names all collectives, algorithms and options.\n";
+    "./shardlings bench --help-bench names all collectives, algorithms and options.\n"
+    "\n"
+    "bench ddp measures a step of training beside PyTorch's own DDP:\n"
+    "  --model small, --batch 64, --rounds 15, --json\n"
+    "./shardlings bench ddp --help-bench names all of them.\n";
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -83,6 +88,33 @@ class Said {
     std::filesystem::path file_;
 };
 
+/// Runs a program that measures, and prints what it leaves in a file.
+void run_and_print(
+    Context& context,
+    int ranks,
+    const std::filesystem::path& program,
+    std::vector<std::string> passed_on
+) {
+    if (isatty(STDERR_FILENO) == 1) {
+        passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
+    }
+    const Said said(context);
+    passed_on.emplace_back("--to");
+    passed_on.emplace_back(said.file());
+    context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
+    fmt::print("{}", said.text());
+}
+
+void bench_ddp(Context& context, int ranks, const std::vector<std::string>& passed_on) {
+    expect_rank_count(ranks);
+    ensure_torch(context);
+    const auto program = context.build_folder() / "course" / "lab" / "ddp" / "bench_ddp";
+    build_with_notice(
+        context, "bench_ddp", program, "Building the bench (a few minutes the first time)"
+    );
+    run_and_print(context, ranks, program, passed_on);
+}
+
 void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
     expect_rank_count(ranks);
     if (asks_for_plot(passed_on)) {
@@ -95,16 +127,9 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
         passed_on.emplace_back("--mine");
         passed_on.emplace_back(library);
     }
-    if (isatty(STDERR_FILENO) == 1) {
-        passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
-    }
     const auto program = context.build_folder() / "course" / "lab" / "bench";
     build_with_notice(context, "bench", program, "Building the bench");
-    const Said said(context);
-    passed_on.emplace_back("--to");
-    passed_on.emplace_back(said.file());
-    context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
-    fmt::print("{}", said.text());
+    run_and_print(context, ranks, program, std::move(passed_on));
 }
 
 }  // namespace
@@ -118,10 +143,17 @@ void add_bench(Command& app, Context& context) {
     command.footer(kOptions);
     pass_on_the_rest(command, context);
     command.callback([&context, command, ranks, help] {
+        std::vector<std::string> words = command.remaining();
+        const bool ddp = !words.empty() && words.front() == "ddp";
+        words.erase(words.begin(), words.begin() + (ddp ? 1 : 0));
         if (*help) {
-            bench(context, 1, {"--help"});
+            words = {"--help"};
+        }
+        const int processes = *help ? 1 : *ranks;
+        if (ddp) {
+            bench_ddp(context, processes, words);
         } else {
-            bench(context, *ranks, command.remaining());
+            bench(context, processes, words);
         }
     });
 }

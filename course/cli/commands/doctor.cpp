@@ -87,7 +87,10 @@ std::string torch_version(const Context& context) {
         const std::string major = defined(header, "TORCH_VERSION_MAJOR");
         if (!major.empty()) {
             const std::string minor = defined(header, "TORCH_VERSION_MINOR");
-            return fmt::format("{}.{} ({})", major, minor, include.string());
+            return fmt::format(
+                "{}.{} ({}; LibTorch_ROOT in the environment takes another)", major, minor,
+                include.string()
+            );
         }
     }
     return include.string();
@@ -150,7 +153,7 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
         ),
         useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),
-            "bench --svg installs it when first asked for"
+            "bench --svg and plot install it when first asked for"
         ),
         useful(
             "CIFAR-10", data_set(context),

@@ -1,5 +1,6 @@
 #include "course/cli/exercises/stub.hpp"
 
+#include <fmt/format.h>
 #include <sstream>
 
 #include "course/cli/process/error.hpp"

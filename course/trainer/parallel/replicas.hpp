@@ -1,28 +1,45 @@
-// What ways of parallelism with equal replicas share.
+// What ways of parallelism with equal replicas share: every rank has the whole model, and steps with the
+// same gradients.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-#include <cstddef>
-#include <span>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "course/runtime/communicator.hpp"
+#include <torch/optim/optimizer.h>
+
+#include "course/trainer/parallel/strategy.hpp"
 
 namespace dist::trainer {
 
-/// Compares the parameters of all ranks, to the last bit: equal weights and equal gradients make equal
-/// weights, or the gradients were not equal.
-///
-/// comm    collective: every rank of `comm` makes this call.
-/// done    steps so far, and
-/// author  who gave the ranks their gradients: for the text.
-///
-/// Errors  Stop, on every rank, with the first rank that differs from rank 0.
-void expect_equal_replicas(
-    std::span<const at::Tensor> parameters,
-    const Communicator& comm,
-    std::size_t done,
-    const std::string& author
-);
+class Replicas : public Strategy {
+  public:
+    at::Tensor forward(const at::Tensor& pictures) override;
+    void step(double rate) override;
+
+    /// Equal weights and equal gradients make equal weights, or the gradients were not equal.
+    void expect_equal(std::size_t done) const override;
+    [[nodiscard]] StateDict state_dict() const override;
+    void load_state_dict(const StateDict& state) override;
+
+  protected:
+    /// author  who gives the ranks their gradients: for the text of expect_equal().
+    Replicas(
+        const Options& options,
+        std::shared_ptr<nn::Model> model,
+        const Communicator& comm,
+        std::string author
+    );
+
+    [[nodiscard]] const Communicator& comm() const { return comm_; }
+    [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
+
+  private:
+    const Communicator& comm_;
+    std::shared_ptr<nn::Model> model_;
+    std::vector<at::Tensor> parameters_;
+    std::unique_ptr<torch::optim::Optimizer> optimizer_;
+    std::string author_;
+};
 
 }  // namespace dist::trainer

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "course/trainer/parallel/average.hpp"
+#include "course/trainer/parallel/ddp.hpp"
+#include "course/trainer/stop.hpp"
 
 namespace dist::trainer {
 
@@ -13,6 +15,13 @@ std::unique_ptr<Strategy> make_strategy(
     switch (options.parallel) {
         case Parallel::average:
             return std::make_unique<Average>(options, std::move(model), comm);
+        case Parallel::none:
+            if (comm.size() > 1) {
+                throw Stop("--parallel none is one process: train -n 1");
+            }
+            return std::make_unique<Average>(options, std::move(model), comm);
+        case Parallel::ddp:
+            return std::make_unique<Ddp>(options, std::move(model), comm);
     }
     throw std::logic_error("a way of --parallel that nobody makes");
 }

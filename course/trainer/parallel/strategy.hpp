@@ -2,20 +2,21 @@
 //
 // In every step the trainer calls
 //
-//     zero_gradients()   forward()   [loss, backward]   exchange_gradients()   step()
+//     zero_gradients()   forward()   [loss]   prepare_for_backward()   [backward]
+//     exchange_gradients()   step()
 //
 // and each way of parallelism does its part in them, in one file:
 //
 //                 is made with             forward            exchange_gradients       step
 //   average       equal replicas           the model's        all-reduce               every parameter
-//   DDP           hooks on parameters      the model's        waits for its buckets    every parameter
+//   ddp           hooks on parameters      the model's        waits for its buckets    every parameter
 //   accumulation  another way, and k       that way's         in one call of k         in one call of k
 //   ZeRO-1        a shard's optimizer      the model's        reduce-scatter           shard, all-gather
 //   ZeRO-2        hooks that free          the model's        waits for its buckets    shard, all-gather
 //   ZeRO-3        shards of parameters     gathers and frees  waits for its buckets    shard
 //
-// (the last five are of chapters 06 and 07). Buffers, such as a normalisation's statistics, are no
-// part of it: every rank has its own, whatever the way.
+// (the last four are to come). Buffers, such as a normalisation's statistics, are no part of it: every
+// rank has its own, whatever the way.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -44,6 +45,9 @@ class Strategy {
 
     /// (B, 3, 32, 32) -> (B, 10), with this rank's pictures, in training and in evaluation.
     virtual at::Tensor forward(const at::Tensor& pictures) = 0;
+
+    /// Before backward, which will be called on `loss`.
+    virtual void prepare_for_backward(const at::Tensor& loss) = 0;
 
     /// After backward: what step() needs of the gradients is their mean over all ranks. Returns when
     /// it is there; what ran beside backward took no time here.

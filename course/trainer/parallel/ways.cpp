@@ -12,6 +12,15 @@ std::span<const Way> ways() {
          "equal replicas, gradients averaged after backward",
          {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
           "average_gradients", "ring_all_reduce"}},
+        {Parallel::ddp,
+         "ddp",
+         "equal replicas, gradients averaged while backward makes others",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "gradient_buckets", "autograd_hooks", "overlap", "ring_all_reduce"}},
+        {Parallel::none,
+         "none",
+         "one process, which exchanges nothing",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters"}},
     };
     return all;
 }

@@ -10,7 +10,7 @@
 namespace dist::trainer {
 
 /// One way each; a new one is a word here, a line in ways.cpp, and a file beside average.cpp.
-enum class Parallel { average };
+enum class Parallel { average, ddp, none };
 
 struct Way {
     Parallel parallel;

@@ -1,0 +1,212 @@
+// PyTorch's DistributedDataParallel without Python: its c10d::Reducer, which sends through a process group of
+// ours. Works with LibTorch 1.13 to 2.x, whose constructors differ.
+#include <numeric>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+#include <mpi.h>
+
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/logger.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR >= 2
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#endif
+
+#include "course/lab/ddp/contestant.hpp"
+#include "course/runtime/error.hpp"
+#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include "exercises/06_ddp/gradient_buckets.hpp"
+#include "exercises/06_ddp/overlap.hpp"
+
+namespace dist::lab {
+
+namespace {
+
+#if TORCH_VERSION_MAJOR >= 2
+using BackendBase = c10d::Backend;
+#else
+using BackendBase = c10d::ProcessGroup;
+#endif
+using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+FuturePtr make_future() {
+    return c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+}
+
+/// What PyTorch waits for: a future of ours.
+class Work final : public c10d::Work {
+  public:
+    explicit Work(FuturePtr future)
+        : c10d::Work(-1, c10d::OpType::UNKNOWN), future_(std::move(future)) {}
+
+    bool wait(std::chrono::milliseconds /*timeout*/) override {
+        future_->wait();
+        return true;
+    }
+    FuturePtr getFuture() override { return future_; }
+
+  private:
+    FuturePtr future_;
+};
+
+/// The process group: an all-reduce is the course's ring, on a thread of its own, as for our Reducer.
+class RingBackend final : public BackendBase {
+  public:
+    RingBackend(CommThread& thread, const Communicator& buckets, const Communicator& comm)
+        : BackendBase(comm.rank(), comm.size()), thread_(thread), buckets_(buckets), comm_(comm) {}
+
+    const std::string getBackendName() const override { return "ring"; }
+
+    WorkPtr allreduce(
+        std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& /*options*/
+    ) override {
+        const FuturePtr done = make_future();
+        thread_.submit([this, done, tensors] {
+            for (const at::Tensor& tensor : tensors) {
+                ring_all_reduce(
+                    {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())},
+                    ReduceOp::sum, buckets_
+                );
+            }
+            done->markCompleted(c10::IValue(tensors));
+        });
+        return c10::make_intrusive<Work>(done);
+    }
+
+    // of the order in which gradients came, once
+    WorkPtr broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options)
+        override {
+        for (const at::Tensor& tensor : tensors) {
+            const int root = static_cast<int>(options.rootRank);
+            const int bytes = static_cast<int>(tensor.nbytes());
+            MPI_CHECK(MPI_Bcast(tensor.data_ptr(), bytes, MPI_BYTE, root, comm_.handle()));
+        }
+        const FuturePtr done = make_future();
+        done->markCompleted(c10::IValue(tensors));
+        return c10::make_intrusive<Work>(done);
+    }
+
+  private:
+    CommThread& thread_;
+    const Communicator& buckets_;
+    const Communicator& comm_;
+};
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const c10::intrusive_ptr<RingBackend>& backend) {
+#if TORCH_VERSION_MAJOR >= 2
+    const auto store = c10::make_intrusive<c10d::HashStore>();
+    const int rank = backend->getRank();
+    const int size = backend->getSize();
+    constexpr auto kCustom = c10d::ProcessGroup::BackendType::CUSTOM;
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 6
+    auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
+    group->setBackend(c10::DeviceType::CPU, kCustom, backend);
+    group->setDefaultBackend(kCustom);
+#else
+    auto group = c10::make_intrusive<c10d::ProcessGroup>(
+        store, rank, size, c10::make_intrusive<c10d::ProcessGroup::Options>("custom")
+    );
+    group->setBackend(c10::DeviceType::CPU, kCustom, backend);
+#endif
+    return group;
+#else
+    return backend;
+#endif
+}
+
+/// The constructor gained and lost parameters from version to version.
+template <class R = c10d::Reducer>
+std::shared_ptr<R> make_reducer(
+    const std::vector<at::Tensor>& parameters, const c10::intrusive_ptr<c10d::ProcessGroup>& group
+) {
+    using Tensors = std::vector<at::Tensor>;
+    using Names = std::unordered_map<std::size_t, std::string>;
+    using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
+    using Sizes = std::vector<std::size_t>;
+    using Flags = std::vector<bool>;
+    using Buckets = std::vector<Bucket>;
+    Sizes order(parameters.size());
+    std::iota(order.rbegin(), order.rend(), 0);
+    const Buckets buckets = gradient_buckets(parameters, order, Sizes{kFirstLimit, kLimit});
+    const Flags dense(parameters.size(), false);
+    const auto limit = static_cast<std::int64_t>(kLimit);
+    const auto first = static_cast<std::int64_t>(kFirstLimit);
+    constexpr bool kFindUnused = false;
+    constexpr bool kViews = true;
+    if constexpr (std::is_constructible_v<
+                      R, Tensors, Buckets, Sizes, Group, Flags, std::int64_t, bool, bool, Names,
+                      std::int64_t>) {
+        return std::make_shared<R>(
+            parameters, buckets, Sizes(buckets.size(), kLimit), group, dense, limit, kFindUnused,
+            kViews, Names{}, first
+        );
+    } else if constexpr (std::is_constructible_v<
+                             R, Tensors, Buckets, Group, Flags, std::int64_t, bool, bool, Names,
+                             std::int64_t>) {
+        return std::make_shared<R>(
+            parameters, buckets, group, dense, limit, kFindUnused, kViews, Names{}, first
+        );
+    } else if constexpr (std::is_constructible_v<
+                             R, Tensors, Buckets, Group, Flags, std::int64_t, bool, bool, Names,
+                             std::int64_t, bool, bool>) {
+        return std::make_shared<R>(
+            parameters, buckets, group, dense, limit, kFindUnused, kViews, Names{}, first, false,
+            false
+        );
+    } else {
+        return std::make_shared<R>(
+            parameters, buckets, group, dense, limit, kFindUnused, kViews, Names{}, first, false,
+            false, std::vector<std::int64_t>{}
+        );
+    }
+}
+
+class Pytorch final : public Contestant {
+  public:
+    Pytorch(std::shared_ptr<nn::Model> model, const Communicator& comm)
+        : Contestant(std::move(model)),
+          buckets_comm_(comm.dup()),
+          reducer_(make_reducer(
+              parameters(),
+              make_group(c10::make_intrusive<RingBackend>(thread_, buckets_comm_, comm))
+          )),
+          logger_(std::make_shared<c10d::Logger>(reducer_)) {
+        reducer_->set_logger(logger_);
+    }
+
+    void step(const nn::Batch& batch) override {
+        for (const at::Tensor& parameter : parameters()) {
+            if (parameter.grad().defined()) {
+                parameter.mutable_grad().zero_();  // views into its buckets
+            }
+        }
+        if (reducer_->should_rebuild_buckets()) {
+            reducer_->rebuild_buckets();
+        }
+        reducer_->prepare_for_forward();
+        const at::Tensor loss_of_batch = loss(batch);
+        reducer_->prepare_for_backward({loss_of_batch});
+        loss_of_batch.backward();
+    }
+
+  private:
+    Communicator buckets_comm_;
+    CommThread thread_;
+    std::shared_ptr<c10d::Reducer> reducer_;
+    std::shared_ptr<c10d::Logger> logger_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contestant> make_pytorch(
+    std::shared_ptr<nn::Model> model, const Communicator& comm
+) {
+    return std::make_unique<Pytorch>(std::move(model), comm);
+}
+
+}  // namespace dist::lab

@@ -1,0 +1,78 @@
+#include "course/trainer/parallel/ddp.hpp"
+
+#include <ATen/ops/empty.h>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace dist::trainer {
+
+namespace {
+
+// Bytes, as PyTorch has them: the first bucket is to be on its way soon.
+constexpr std::size_t kMebi = 1024UL * 1024UL;
+constexpr std::size_t kFirstLimit = 1 * kMebi;
+constexpr std::size_t kLimit = 25 * kMebi;
+
+constexpr const char* kOrder = "ddp.order";
+
+}  // namespace
+
+Ddp::Ddp(const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm)
+    : Replicas(options, std::move(model), comm, "the Reducer of autograd_hooks"),
+      buckets_comm_(comm.dup()) {
+    std::vector<std::size_t> backwards(parameters().size());
+    std::iota(backwards.rbegin(), backwards.rend(), 0);
+    make_reducer(backwards);
+}
+
+void Ddp::zero_gradients() {
+    reducer_->zero_gradients();
+}
+
+void Ddp::prepare_for_backward(const at::Tensor& /*loss*/) {
+    reducer_->prepare_for_backward();  // the course's models use all their parameters in every step
+}
+
+void Ddp::exchange_gradients() {
+    reducer_->finalize_backward();
+}
+
+StateDict Ddp::state_dict() const {
+    StateDict state = Replicas::state_dict();
+    const at::Tensor order = at::empty({static_cast<std::int64_t>(numbers_.size())}, at::kLong);
+    auto* next = order.data_ptr<std::int64_t>();
+    for (const Bucket& bucket : reducer_->buckets()) {
+        for (const std::size_t i : bucket) {
+            *next++ = static_cast<std::int64_t>(numbers_[i]);
+        }
+    }
+    state[kOrder] = order;
+    return state;
+}
+
+void Ddp::load_state_dict(const StateDict& state) {
+    Replicas::load_state_dict(state);
+    const auto saved = state.find(kOrder);
+    if (saved != state.end()) {  // it is not there if the run was begun in another way
+        const std::span order(
+            saved->second.data_ptr<std::int64_t>(), static_cast<std::size_t>(saved->second.numel())
+        );
+        make_reducer({order.begin(), order.end()});
+    }
+}
+
+void Ddp::make_reducer(const std::vector<std::size_t>& order) {
+    numbers_.assign(order.rbegin(), order.rend());  // it plans backwards
+    std::vector<at::Tensor> ordered;
+    for (const std::size_t i : numbers_) {
+        ordered.push_back(parameters()[i]);
+    }
+    reducer_.reset();
+    reducer_ = std::make_unique<Reducer>(
+        std::move(ordered), std::vector{kFirstLimit, kLimit},
+        overlapped_hook(thread_, all_reduce_hook(buckets_comm_)), comm()
+    );
+}
+
+}  // namespace dist::trainer

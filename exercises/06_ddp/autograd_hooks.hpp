@@ -1,0 +1,107 @@
+// Exercise 06: backward itself sends the gradients, bucket by bucket.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "course/runtime/communicator.hpp"
+#include "course/runtime/error.hpp"
+#include "exercises/06_ddp/gradient_buckets.hpp"
+
+namespace dist {
+
+/// What becomes of a bucket when all its gradients are there: starts to make their mean over all ranks,
+/// in `flat`, and returns what waits for it. c10d's name is communication hook.
+using CommHook = std::function<std::future<void>(const at::Tensor& flat)>;
+
+/// The plain one: divides by p, then adds up over all ranks. What it returns need not be waited for:
+/// the sum is there.
+///
+/// comm    outlives the hook. In a call of the hook, collective.
+///
+/// Cost    a call: one ring all-reduce, 2(p-1) messages.
+/// Errors  of a call: std::invalid_argument, before any message, if `flat` is not float32; dist::Error,
+///         also out of the future, if a message fails.
+/// Source  torch/csrc/distributed/c10d/reducer.cpp, which divides before the sum as well: no sum is too
+///         large then where the mean is not.
+CommHook all_reduce_hook(const Communicator& comm);
+
+/// The mean of all gradients over all ranks, made while backward still makes others: c10d's Reducer. A
+/// step of training:
+///
+///     reducer.zero_gradients();
+///     const at::Tensor loss = ...;         // forward
+///     reducer.prepare_for_backward();
+///     loss.backward();                     // buckets leave as they are full
+///     reducer.finalize_backward();         // all have come back
+///     // the optimizer's step
+class Reducer {
+  public:
+    /// parameters  the model's: leaves that require gradients, each once, the same on every rank.
+    ///             Their gradients become views into one flat tensor for each bucket, as
+    ///             flatten_gradients() makes them. The plan is gradient_buckets() of the model's order
+    ///             backwards.
+    /// limits      bytes, for gradient_buckets().
+    /// hook        is called once for each bucket in a backward pass, on the thread that runs it.
+    /// comm        outlives the Reducer; used by prepare_for_backward() alone.
+    ///
+    /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no
+    ///             gradient, is no leaf, or stands there twice.
+    Reducer(
+        std::vector<at::Tensor> parameters,
+        std::vector<std::size_t> limits,
+        CommHook hook,
+        const Communicator& comm
+    );
+
+    /// From here on, backward leaves the parameters alone.
+    ~Reducer();
+    Reducer(const Reducer&) = delete;
+    Reducer& operator=(const Reducer&) = delete;
+    Reducer(Reducer&&) = delete;
+    Reducer& operator=(Reducer&&) = delete;
+
+    /// All gradients are zero. In place: a gradient that is thrown away would lie elsewhere when it
+    /// comes again, and no message would carry it.
+    void zero_gradients();
+
+    /// The next backward exchanges its gradients: a bucket's hook is called when its last gradient is
+    /// there, and the hooks of the buckets before it have been called; so every rank calls them in one
+    /// order, in whatever order its gradients come. Without this call, or after finalize_backward(),
+    /// backward adds to gradients and does nothing else.
+    ///
+    /// The first call after a pass in which all gradients came makes the plan anew, once: with the order
+    /// in which they came on rank 0, which is broadcast. Gradients keep their values.
+    ///
+    /// unused  numbers of parameters that this backward brings no gradient for: they count as there,
+    ///         before all others. A bucket of them alone may leave at once.
+    ///
+    /// Cost    where the plan is made anew, collective, a broadcast() of one float for each parameter;
+    ///         no message in all other calls, but for buckets that leave at once.
+    /// Errors  std::invalid_argument, before any message, if no parameter has a number in `unused`.
+    void prepare_for_backward(std::span<const std::size_t> unused = {});
+
+    /// Returns when every bucket is through: gradients are means over all ranks. Does nothing where no
+    /// backward was prepared.
+    ///
+    /// Errors  std::logic_error that names the parameters, by their numbers, which no gradient came for;
+    ///         nothing is waited for then. The first error out of what the hooks returned, when all of them
+    ///         have been waited for.
+    ///         backward() itself throws what a call of the hook throws; and a std::logic_error with the
+    ///         number of a parameter, and no other, whose gradient comes twice after one
+    ///         prepare_for_backward(), when its bucket may have left, or lies outside its bucket.
+    void finalize_backward();
+
+    /// The plan, in the order in which the hooks are called.
+    [[nodiscard]] const std::vector<Bucket>& buckets() const;
+
+  private:
+    struct State;  // what you need to know between two calls; in your .cpp
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace dist

@@ -1,0 +1,323 @@
+// What autograd_hooks must do: hooks count gradients, buckets leave in one order on every rank, and come back as means.
+#include "exercises/06_ddp/autograd_hooks.hpp"
+
+#include <ATen/ops/full.h>
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "tests/06_ddp/backward.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/patterns.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "messages are those of your broadcast and ring_all_reduce");
+
+const Sizes kLengths = {3, 2, 0, 4, 1, 2};
+const std::vector<float> kOnes(kLengths.size(), 1);
+constexpr std::size_t kTwoFloats = 8;  // bytes
+
+/// Rank `rank`'s order of gradients, for each `turn` another one. Rank 0's first is the model's backwards.
+Sizes turned(int rank, int turn) {
+    Sizes order = backwards(kLengths.size());
+    const int first = (rank + turn) % static_cast<int>(order.size());
+    std::rotate(order.begin(), order.begin() + first, order.end());
+    return order;
+}
+
+std::future<void> silent(const at::Tensor& /*flat*/) {
+    return ready();
+}
+
+/// A model and its Reducer, whose hook remembers what it was called for, then calls the one it is given.
+struct Training {
+    Training(const Sizes& n, std::size_t limit, const Communicator& comm, CommHook hook = silent)
+        : model(n) {
+        const auto remember = [this, hook](const at::Tensor& flat) {
+            lengths.push_back(flat.numel());
+            come.push_back(model.gradients_come());
+            std::ranges::copy(elements(flat), std::back_inserter(values));
+            hook(flat).get();
+            return std::async(std::launch::deferred, [this] {
+                if (++waited > 1 && failing) {
+                    throw Error("bucket " + std::to_string(waited));
+                }
+            });
+        };
+        reducer.emplace(model.parameters, Sizes{limit}, remember, comm);
+    }
+
+    /// One step; gradients come in this order.
+    void pass(const Sizes& order, const std::vector<float>& gradients) {
+        reducer->zero_gradients();
+        reducer->prepare_for_backward();
+        model.backward(order, gradients);
+        reducer->finalize_backward();
+    }
+
+    Model model;
+    std::optional<Reducer> reducer;
+    std::vector<std::int64_t> lengths;  // of the buckets, as they leave
+    std::vector<int> come;              // gradients by then
+    std::vector<float> values;          // in the buckets
+    int waited = 0;                     // futures that were waited for
+    bool failing = false;               // all but the first do
+};
+
+/// This rank's, for each parameter, another one in each pass: p times a whole number, so that a p-th of
+/// it, and the mean over all ranks, are exact.
+std::vector<float> gradients_of(const Communicator& comm, int number) {
+    std::vector<float> gradients = input(kLengths.size(), comm.rank(), number);
+    for (float& gradient : gradients) {
+        gradient *= static_cast<float>(comm.size());
+    }
+    return gradients;
+}
+
+/// Whether every gradient is the mean of all ranks' in this pass.
+Comparison are_means(const Model& model, const Communicator& comm, int number) {
+    const auto p = static_cast<float>(comm.size());
+    const auto mean = reduced_input(kLengths.size(), comm.size(), ReduceOp::sum, number);
+    const auto before = reduced_input(kLengths.size(), comm.size(), ReduceOp::sum, number - 1);
+    std::vector<float> sum = mean;
+    std::vector<float> twice = mean;
+    std::vector<float> added = mean;
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+        sum[i] *= p;
+        twice[i] /= p;
+        added[i] += before[i];
+    }
+    return same(
+        model.each_gradient(), model.of_each(mean), 0,
+        {{model.of_each(gradients_of(comm, number)), "that is this rank's own: it met no other"},
+         {model.of_each(sum), "that is the sum of all ranks' gradients, not their mean"},
+         {model.of_each(twice), "that is the mean, divided by p once more"},
+         {model.of_each(added), "as if zero_gradients() had left those of the pass before"}}
+    );
+}
+
+/// Three passes, in which gradients come in another order on each rank, and another one than planned.
+void means_everywhere(const std::vector<int>& worlds) {
+    on_ranks(worlds, [](const Communicator& comm) {
+        for (const std::size_t limit : Sizes{1, kTwoFloats, 1000}) {
+            Training training(kLengths, limit, comm, all_reduce_hook(comm));
+            for (const int number : {1, 2, 3}) {
+                training.pass(turned(comm.rank(), number), gradients_of(comm, number));
+                const Comparison means = are_means(training.model, comm, number);
+                INFO("a limit of " << limit << " bytes, pass " << number << "; 2 has a new plan");
+                CHECK(means);
+            }
+        }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("all_reduce_hook divides by p before the sum, which is there when it returns") {
+    on_ranks({3, 2, 4}, [](const Communicator& comm) {
+        const auto p = static_cast<float>(comm.size());
+        const float large = std::numeric_limits<float>::max() * 0.9F;
+        const float own = comm.rank() == 0 ? 0 : large;
+        const at::Tensor flat = at::full({1}, own, at::kFloat);
+        const std::future<void> unasked = all_reduce_hook(comm)(flat);
+        const Comparison mean = same(
+            elements(flat), std::vector<float>{large / p * (p - 1)}, 1e-6,
+            {{{own}, "that is this rank's own: the sum must be there without the future"},
+             {{std::numeric_limits<float>::infinity()}, "the sum is too large, the mean is not"}}
+        );
+        CHECK(mean);
+    });
+}
+
+TEST_CASE("all_reduce_hook refuses what is not float32, and reports a message that fails") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const auto attempt = [&](at::ScalarType dtype) {
+            return answer(comm, [&] { all_reduce_hook(comm)(at::full({2}, 1, dtype)).get(); });
+        };
+        const Answer refused = attempt(at::kDouble);
+        const FailingMessages failing;
+        const Answer failed = attempt(at::kFloat);
+        CHECK(refused.what == kInvalidArgument);
+        CHECK(refused.traffic.messages_sent == 0);
+        CHECK(failed.what == kError);
+    });
+}
+
+TEST_CASE("a bucket's hook is called when its last gradient is there, and not before") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({2, 2, 2, 2}, 2 * kTwoFloats, comm);
+        for (int number = 0; number < 3; ++number) {
+            training.pass(backwards(4), {1, 1, 1, 1});
+        }
+        INFO("how many gradients had come when each bucket left: two of two, in three passes");
+        CHECK(training.come == std::vector<int>{2, 4, 2, 4, 2, 4});
+    });
+}
+
+TEST_CASE("the hook sees gradients to which all is added, also where two layers share one") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1}, 1000, comm);
+        training.reducer->prepare_for_backward();
+        const auto& x = training.model.parameters;
+        x[1].mul(2).add(x[0].mul(3)).add(x[1].mul(4)).sum().backward();
+        training.reducer->finalize_backward();
+        INFO("a hook of the tensor comes before backward adds to the gradient: GradientHook");
+        CHECK(same(training.values, std::vector<float>{6, 3}));
+    });
+}
+
+TEST_CASE("hooks are called in the order of the buckets, whatever the order of the gradients") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 2, 3}, 1, comm);
+        training.pass({1, 0, 2}, {1, 1, 1});
+        INFO("lengths of the buckets as they leave; gradients come as 1, 0, 2: all wait for 2");
+        CHECK(training.lengths == std::vector<std::int64_t>{3, 2, 1});
+    });
+}
+
+TEST_CASE("autograd_hooks leaves the mean over all ranks in every gradient, in every pass") {
+    means_everywhere({3, 1, 2, 4, 5});
+}
+
+TEST_CASE("the second pass has a plan of rank 0's order of arrival, on every rank, and keeps it") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        Training training(kLengths, kTwoFloats, comm);
+        std::vector<std::string> plans;
+        for (const int turn : {2, 0, 1}) {
+            training.pass(turned(comm.rank(), turn), kOnes);
+            plans.push_back(text_of(training.reducer->buckets()));
+        }
+        CHECK(plans[0] == "{5} {4 3} {2 1} {0}");
+        INFO("the second pass, when gradients have come as 3, 2, 1, 0, 5, 4 to rank 0");
+        CHECK(plans[1] == "{3} {2 1} {0} {5} {4}");
+        INFO("the third pass keeps the plan of the second");
+        CHECK(plans[2] == plans[1]);
+    });
+}
+
+TEST_CASE("a new plan leaves the gradients' values as they are") {
+    on_ranks({1, 2}, [](const Communicator& comm) {
+        Training training({1, 1, 1}, 1, comm);
+        training.pass({1, 2, 0}, {5, 6, 7});
+        training.reducer->prepare_for_backward();
+        const std::vector<float> kept = training.model.each_gradient();
+        training.model.backward({1, 2, 0}, {10, 20, 30});
+        training.reducer->finalize_backward();
+        CHECK(same(kept, std::vector<float>{5, 6, 7}));
+        CHECK(same(training.model.each_gradient(), std::vector<float>{15, 26, 37}));
+    });
+}
+
+TEST_CASE("a pass costs one ring all-reduce for each bucket, and the second a broadcast") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        const int p = comm.size();
+        Training training(kLengths, 1, comm, all_reduce_hook(comm));
+        for (const int number : {1, 2, 3}) {
+            const Traffic traffic = record(comm, [&] { training.pass(backwards(6), kOnes); });
+            const auto buckets = static_cast<long>(training.reducer->buckets().size());
+            const long order = number == 2 && comm.rank() == 0 ? p - 1 : 0;
+            const Comparison spent =
+                within(traffic, {.messages_sent = at_most(2L * (p - 1) * buckets + order)});
+            INFO("pass " << number << " of 3, with " << buckets << " buckets");
+            CHECK(spent);
+        }
+    });
+}
+
+TEST_CASE("without prepare_for_backward, backward only adds, and finalize_backward does nothing") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1, 1}, 1, comm);
+        training.reducer->finalize_backward();
+        training.model.backward(backwards(3), {1, 2, 3});
+        training.pass(backwards(3), {1, 2, 3});
+        training.model.backward(backwards(3), {10, 20, 30});
+        training.reducer->finalize_backward();
+        INFO("three backwards of three buckets, of which only the second was prepared");
+        CHECK(training.lengths.size() == 3);
+        CHECK(same(training.model.each_gradient(), std::vector<float>{11, 22, 33}));
+    });
+}
+
+TEST_CASE("parameters that are said to be unused count as there, also where a rank uses none") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        const auto p = static_cast<float>(comm.size());
+        const Sizes unused = comm.rank() == 0 ? backwards(4) : Sizes{1};
+        Training training({1, 1, 1, 1}, 1, comm, all_reduce_hook(comm));
+        for (int number = 0; number < 3; ++number) {
+            training.reducer->zero_gradients();
+            training.reducer->prepare_for_backward(unused);
+            if (comm.rank() != 0) {
+                training.model.backward({3, 2, 0}, std::vector<float>(4, p));
+            }
+            training.reducer->finalize_backward();
+            INFO("each gradient is p on all ranks that use it: all but rank 0, and none uses 1");
+            CHECK(same(training.model.each_gradient(), std::vector<float>{p - 1, 0, p - 1, p - 1}));
+        }
+    });
+}
+
+TEST_CASE("a gradient that is missing, comes twice or lies elsewhere is an error with its number") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1, 1, 1}, 1, comm);
+        const auto only = [&](std::size_t parameter) {
+            return error_of([&] { training.model.backward({parameter}, {1, 1, 1, 1}); });
+        };
+        training.reducer->prepare_for_backward();
+        CHECK(only(3) == "nothing");
+        CHECK(only(3) == "logic_error with 3");
+        training.reducer->prepare_for_backward();
+        training.model.parameters[2].mutable_grad() = at::Tensor();
+        CHECK(only(2) == "logic_error with 2");
+        training.reducer->prepare_for_backward();
+        training.model.backward({3, 1}, {1, 1, 1, 1});
+        const auto missing = error_of([&] { training.reducer->finalize_backward(); });
+        CHECK(missing == "logic_error with 0, 2");
+        INFO("a bucket has left, but other ranks may never answer: nothing is waited for");
+        CHECK(training.waited == 0);
+    });
+}
+
+TEST_CASE("finalize_backward waits for all buckets, and throws the first error among them") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1, 1}, 1, comm);
+        training.failing = true;
+        const auto error = error_of([&] { training.pass(backwards(3), {1, 1, 1}); });
+        INFO("three buckets, the second and the third fail: futures that were waited for");
+        CHECK(training.waited == 3);
+        CHECK(error == "another exception: bucket 2");
+    });
+}
+
+TEST_CASE("the Reducer refuses what is no leaf with a gradient, or stands twice, or is no number") {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model({1, 1});
+        const at::Tensor& good = model.parameters[0];
+        for (const at::Tensor& other : {good, good.detach(), good.mul(2)}) {
+            CHECK_THROWS_AS(Reducer({good, other}, {1}, silent, comm), std::invalid_argument);
+        }
+        CHECK_THROWS_AS(Reducer({good}, {}, silent, comm), std::invalid_argument);
+        Reducer reducer({good}, {1}, silent, comm);
+        CHECK_THROWS_AS(reducer.prepare_for_backward(Sizes{1}), std::invalid_argument);
+    });
+}
+
+TEST_CASE("when the Reducer is gone, backward leaves the parameters alone") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1}, 1, comm);
+        training.reducer->prepare_for_backward();
+        training.reducer.reset();
+        training.model.backward(backwards(2), {1, 2});
+        INFO("calls of the hook, of a Reducer that was destroyed before backward");
+        CHECK(training.lengths.empty());
+        CHECK(same(training.model.each_gradient(), std::vector<float>{1, 2}));
+    });
+}
+
+TEST_CASE("autograd_hooks is right on 11 ranks", "[many]") {
+    means_everywhere({11});
+}

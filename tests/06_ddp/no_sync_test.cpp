@@ -1,0 +1,220 @@
+// What no_sync must do: gradients add up over micro-batches, and travel once.
+#include "exercises/06_ddp/no_sync.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/06_ddp/backward.hpp"
+#include "tests/harness/words/cost.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "the Reducer sends what ranks exchange");
+
+const Sizes kLengths = {3, 2, 0, 4, 1};
+const Sizes kOneEach = {1};         // limit: each parameter is a bucket
+constexpr double kRounding = 1e-5;  // who exchanges too often is told so by the cost
+
+std::vector<float> scaled(std::vector<float> values, float factor) {
+    std::ranges::for_each(values, [factor](float& value) { value *= factor; });
+    return values;
+}
+
+std::vector<float> sum(std::vector<float> a, const std::vector<float>& b) {
+    std::ranges::transform(a, b, a.begin(), std::plus<>());
+    return a;
+}
+
+/// k micro-batches of one rank. Their gradients are whole numbers times k and p.
+struct Batch {
+    Batch(const Model& model, int k, int rank, int p, std::uint64_t salt) {
+        const std::size_t n = model.parameters.size();
+        for (int j = 0; j < k; ++j) {
+            const auto factor = static_cast<float>(k * p);
+            const auto gradients = scaled(input(n, rank, salt + j), factor);
+            parts.emplace_back([&model, n, gradients] {
+                return model.loss(backwards(n), gradients);
+            });
+            own = sum(own, scaled(gradients, 1.0F / static_cast<float>(k)));
+            mean = sum(mean, reduced_input(n, p, ReduceOp::sum, salt + j));
+        }
+    }
+
+    std::vector<MicroBatch> parts;
+    // their mean, and that over all ranks
+    std::vector<float> own = std::vector<float>(kLengths.size());
+    std::vector<float> mean = std::vector<float>(kLengths.size());
+};
+
+/// The loss of a Model with these gradients: each element is 1.
+float loss_of(const std::vector<float>& gradients) {
+    float loss = 0;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        loss += gradients[i] * static_cast<float>(kLengths[i]);
+    }
+    return loss;
+}
+
+/// Calls in a row with one Reducer, whose gradients hold something before each.
+void accumulates(const std::vector<int>& worlds) {
+    on_ranks(worlds, [](const Communicator& comm) {
+        const int p = comm.size();
+        for (const int k : {2, 1, 3}) {
+            const Model model(kLengths);
+            const std::size_t n = model.parameters.size();
+            Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
+            for (int call = 0; call < 3; ++call) {
+                const Batch batch(model, k, comm.rank(), p, 10 * call);
+                reducer.zero_gradients();
+                const auto before = scaled(input(n, comm.rank(), 99), static_cast<float>(p));
+                const auto held = reduced_input(n, p, ReduceOp::sum, 99);  // the mean of that
+                model.backward(backwards(n), before);
+                const at::Tensor loss = accumulate_gradients(reducer, batch.parts);
+                const auto times = static_cast<float>(k);
+                const Comparison gradients = same(
+                    model.each_gradient(), model.of_each(sum(held, batch.mean)), kRounding,
+                    {{model.of_each(batch.mean), "what gradients held before the call is gone"},
+                     {model.of_each(sum(held, scaled(batch.mean, times))),
+                      "that is the sum over the micro-batches, not their mean"},
+                     {model.of_each(sum(before, batch.own)),
+                      "that is this rank's own gradient: it met no other"}}
+                );
+                const Comparison losses = same(
+                    elements(loss), std::vector<float>{loss_of(batch.own)}, kRounding,
+                    {{{loss_of(batch.own) * times},
+                      "that is the sum of the losses, not their mean"},
+                     {{loss_of(batch.own) / times}, "that is the mean divided by k once more"}}
+                );
+                INFO("call " << call + 1 << " of 3, " << k << " micro-batches");
+                CHECK(gradients);
+                INFO("what it returned: the mean loss of this rank's micro-batches");
+                CHECK(losses);
+                CHECK(loss.dim() == 0);
+            }
+        }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("no_sync adds the mean over micro-batches and ranks to what gradients hold") {
+    accumulates({3, 1, 2, 4, 5});
+}
+
+TEST_CASE("no_sync sends what one pass sends, whatever the number of micro-batches") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        for (const int k : {1, 2, 4}) {
+            const Model model(kLengths);
+            const Model other(kLengths);
+            Reducer reducer(model.parameters, kOneEach, all_reduce_hook(comm), comm);
+            Reducer others(other.parameters, kOneEach, all_reduce_hook(comm), comm);
+            for (int call = 0; call < 3; ++call) {  // in the second the order of gradients travels
+                const Batch batch(model, k, comm.rank(), comm.size(), 0);
+                const Traffic one = record(comm, [&] {
+                    others.prepare_for_backward();
+                    other.backward(backwards(kLengths.size()), batch.own);
+                    others.finalize_backward();
+                });
+                const Traffic all =
+                    record(comm, [&] { accumulate_gradients(reducer, batch.parts); });
+                const Comparison spent = within(
+                    all, {.messages_sent = exactly(one.messages_sent),
+                          .bytes_sent = exactly(one.bytes_sent)}
+                );
+                INFO(
+                    "call " << call + 1 << " of 3, " << k << " micro-batches: which of their "
+                            << "backwards exchange gradients?"
+                );
+                CHECK(spent);
+            }
+        }
+    });
+}
+
+TEST_CASE("no_sync calls each micro-batch once, when the graph of the one before is freed") {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model(kLengths);
+        Reducer reducer(model.parameters, kOneEach, all_reduce_hook(comm), comm);
+        std::string calls;
+        std::weak_ptr<int> graph;  // expires with the graph of the micro-batch before
+        std::vector<at::Tensor> losses;
+        std::vector<MicroBatch> parts;
+        for (int j = 0; j < 4; ++j) {
+            parts.emplace_back([&, j] {
+                const auto come = static_cast<int>(losses.size() * kLengths.size());
+                calls += (calls.empty() ? "" : ", ") + std::to_string(j);
+                calls += model.gradients_come() < come ? " before the backward of the one before"
+                         : graph.expired()             ? ""
+                                                       : " beside the graph of the one before";
+                const at::Tensor loss = model.loss(backwards(5), {1, 2, 3, 4, 5});
+                auto held = std::make_shared<int>();
+                graph = held;
+                loss.register_hook([held](const at::Tensor&) {});
+                losses.push_back(loss.detach());
+                return loss;
+            });
+        }
+        accumulate_gradients(reducer, parts);
+        CHECK(calls == "0, 1, 2, 3");
+        INFO("the loss that the first micro-batch returned, after the call");
+        CHECK(losses[0].item<float>() == loss_of({1, 2, 3, 4, 5}));
+    });
+}
+
+TEST_CASE("no_sync returns a loss without a graph, when every bucket is through") {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model(kLengths);
+        int under_way = 0;
+        const auto hook = [&](const at::Tensor&) {
+            ++under_way;
+            return std::async(std::launch::deferred, [&] { --under_way; });
+        };
+        Reducer reducer(model.parameters, kOneEach, hook, comm);
+        const Batch batch(model, 2, 0, 1, 0);
+        const at::Tensor loss = accumulate_gradients(reducer, batch.parts);
+        CHECK_FALSE(loss.requires_grad());
+        INFO("buckets that nobody has waited for");
+        CHECK(under_way == 0);
+    });
+}
+
+TEST_CASE("no_sync refuses to begin without a micro-batch, and sends nothing") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const Model model(kLengths);
+        Reducer reducer(model.parameters, kOneEach, all_reduce_hook(comm), comm);
+        const Answer refused = answer(comm, [&] { accumulate_gradients(reducer, {}); });
+        CHECK(refused.what == kInvalidArgument);
+        CHECK(refused.traffic.messages_sent == 0);
+    });
+}
+
+TEST_CASE("no_sync lets out what a micro-batch throws, and the next call is as ever") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        for (const std::size_t bad : {0, 1, 3}) {
+            const Model model(kLengths);
+            Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
+            const Batch batch(model, 4, comm.rank(), comm.size(), 0);
+            std::vector<MicroBatch> parts = batch.parts;
+            parts[bad] = []() -> at::Tensor { throw std::runtime_error("no such file"); };
+            const Answer thrown = answer(comm, [&] { accumulate_gradients(reducer, parts); });
+            reducer.zero_gradients();
+            const Answer next = answer(comm, [&] { accumulate_gradients(reducer, batch.parts); });
+            const Comparison gradients =
+                same(model.each_gradient(), model.of_each(batch.mean), kRounding);
+            INFO("micro-batch " << bad << " of 0 to 3 throws");
+            CHECK(thrown.text == "no such file");
+            INFO("the call after it: " << next.what << " " << next.text);
+            CHECK(gradients);
+        }
+    });
+}
+
+TEST_CASE("no_sync is right on 11 ranks", "[many]") {
+    accumulates({11});
+}

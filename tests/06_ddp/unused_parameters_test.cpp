@@ -1,0 +1,219 @@
+// What unused_parameters must do: the graph says which gradients will not come, on this rank and on all.
+#include "exercises/06_ddp/unused_parameters.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "exercises/06_ddp/autograd_hooks.hpp"
+#include "tests/06_ddp/backward.hpp"
+#include "tests/harness/words/cost.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "what ranks exchange goes through your own ring_all_reduce");
+
+const Sizes kAlike = {2, 2, 2, 2};  // parameters that differ in nothing but who they are
+const Sizes kAll = {0, 1, 2, 3};
+
+/// The numbers below n that are not in `numbers`.
+Sizes all_but(const Sizes& numbers, std::size_t n) {
+    Sizes others = backwards(n);
+    std::erase_if(others, [&](std::size_t i) { return std::ranges::count(numbers, i) > 0; });
+    return {others.rbegin(), others.rend()};
+}
+
+/// The parameters, of n, that rank r of p does not use. 0, 4, ... are used by no rank; 1, 5, ... by one
+/// each; 2, 6, ... by all; 3, 7, ... by all but one each, if there is more than one.
+Sizes unused_on(int r, int p, std::size_t n) {
+    Sizes unused;
+    for (std::size_t i = 0; i < n; ++i) {
+        const bool is_its_turn = static_cast<int>(i / 4) % p == r;
+        if (i % 4 == 0 || (i % 4 == 1 && !is_its_turn) || (i % 4 == 3 && is_its_turn && p > 1)) {
+            unused.push_back(i);
+        }
+    }
+    return unused;
+}
+
+void agrees(const std::vector<int>& worlds) {
+    on_ranks(worlds, [](const Communicator& comm) {
+        const int p = comm.size();
+        for (const std::size_t n : {20, 1, 0, 3}) {
+            Sizes expected;
+            for (std::size_t i = 0; i < n; i += 4) {
+                expected.push_back(i);
+            }
+            const Sizes own = unused_on(comm.rank(), p, n);
+            const Sizes nowhere = unused_everywhere(own, n, comm);
+            INFO("of " << n << " parameters, this rank does not use " << text_of({own}));
+            INFO(
+                "used by none: 0, 4, ...; by one: 1, 5, ...; by all: 2, 6, ...; by all but one: 3, "
+                "7, ..."
+            );
+            CHECK(nowhere == expected);
+        }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("unused_parameters names what the loss does not lead to, ascending") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        model.backward(kAll, {1, 2, 3, 4});  // the step before: all have gradients
+        for (const Sizes& used : {Sizes{1, 2}, {3, 0}, {2}, {3, 2, 1, 0}, {}}) {
+            // a gradient that is 0 comes all the same
+            const at::Tensor loss = model.loss(used, {5, 0, -5, 5});
+            INFO("of the parameters 0 to 3 the loss uses " << text_of({used}));
+            CHECK(unused_parameters(loss, model.parameters) == all_but(used, 4));
+        }
+    });
+}
+
+TEST_CASE("unused_parameters follows all inputs of an operation, and stops at what is detached") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        const auto& x = model.parameters;
+        const auto unused = [&](const at::Tensor& loss) { return unused_parameters(loss, x); };
+        INFO("through other operations; shared; a part of one; the second input alone");
+        CHECK(unused(x[3].mul(x[1]).exp().add(x[0].neg())) == Sizes{2});
+        CHECK(unused(x[1].mul(2).add(x[1].mul(x[1]))) == Sizes{0, 2, 3});
+        CHECK(unused(x[2][0].add(1)) == Sizes{0, 1, 3});
+        CHECK(unused(at::zeros({2}).sub(x[3])) == Sizes{0, 1, 2});
+        INFO("detached; another leaf in the memory of parameter 2");
+        CHECK(unused(x[0].mul(x[1]).detach().add(x[2])) == Sizes{0, 1, 3});
+        CHECK(unused(x[2].detach().requires_grad_().mul(x[1])) == Sizes{0, 2, 3});
+    });
+}
+
+TEST_CASE("unused_parameters takes any loss: a parameter, one without a gradient, many numbers") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        const auto& x = model.parameters;
+        CHECK(unused_parameters(x[2], x) == Sizes{0, 1, 3});
+        CHECK(unused_parameters(at::zeros({}), x) == kAll);
+        CHECK(unused_parameters(x[1].mul(x[0]).detach(), x) == kAll);
+        CHECK(unused_parameters(x[1].mul(x[0]), x) == Sizes{2, 3});
+        CHECK(unused_parameters(x[1].sum(), {}).empty());
+    });
+}
+
+TEST_CASE("unused_parameters leaves the loss, its graph and all gradients as they are") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        model.backward(kAll, {1, 2, 3, 4});
+        const at::Tensor loss = model.loss({0, 2}, {10, 20, 30, 40});
+        for (int call = 1; call <= 2; ++call) {
+            INFO("call " << call << " for this loss");
+            CHECK(unused_parameters(loss, model.parameters) == Sizes{1, 3});
+        }
+        CHECK(loss.item<float>() == 80);
+        CHECK(same(model.each_gradient(), model.of_each({1, 2, 3, 4})));
+        loss.backward();
+        INFO("after backward");
+        CHECK(same(model.each_gradient(), model.of_each({11, 2, 33, 4})));
+    });
+}
+
+TEST_CASE("unused_parameters looks at each node once, however many ways lead to it") {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model(kAlike);
+        at::Tensor loss = model.parameters[1];
+        for (int i = 0; i < 16; ++i) {  // of 60, nobody would live to see the end
+            loss = loss.mul(-1).add(loss.mul(2));
+        }
+        Sizes unused;
+        const Memory memory =
+            memory_of(comm, [&] { unused = unused_parameters(loss, model.parameters); });
+        CHECK(unused == Sizes{0, 2, 3});
+        INFO("allocations, where 2^16 ways go through 49 nodes: does it go each of them?");
+        CHECK(memory.allocations < 5000);
+    });
+}
+
+TEST_CASE("unused_parameters goes through a graph that is 200000 operations deep") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        at::Tensor loss = model.parameters[1];
+        for (int i = 0; i < 200'000; ++i) {
+            loss = loss.neg();
+        }
+        const CrashMeans crash("as if a function called itself for each node: the stack is full");
+        CHECK(unused_parameters(loss, model.parameters) == Sizes{0, 2, 3});
+    });
+}
+
+TEST_CASE("with unused_parameters, ranks may take different branches in every step") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        const int p = comm.size();
+        const std::size_t n = 6;
+        const Model model(Sizes(n, 1));
+        Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
+        for (int step = 0; step < 4; ++step) {
+            const auto used_on = [&](int r) { return all_but(unused_on((r + step) % p, p, n), n); };
+            std::vector<float> expected(n);
+            for (int r = 0; r < p; ++r) {
+                for (const std::size_t i : used_on(r)) {
+                    expected[i] += static_cast<float>(r + 1);
+                }
+            }
+            const std::vector<float> gradients(n, static_cast<float>(p * (comm.rank() + 1)));
+            const at::Tensor loss = model.loss(used_on(comm.rank()), gradients);
+            reducer.zero_gradients();
+            reducer.prepare_for_backward(unused_parameters(loss, model.parameters));
+            loss.backward();
+            reducer.finalize_backward();
+            const Comparison means = same(model.each_gradient(), expected);
+            INFO("step " << step + 1 << " of 4");
+            CHECK(means);
+        }
+    });
+}
+
+TEST_CASE("unused_everywhere names what no rank uses, ascending, on every rank") {
+    agrees({3, 1, 2, 4, 5});
+}
+
+TEST_CASE("unused_everywhere lets ranks take part that use everything") {
+    on_ranks({3, 2, 5}, [](const Communicator& comm) {
+        const Sizes unused = comm.rank() == comm.size() - 1 ? Sizes{} : kAll;
+        const Sizes nowhere = unused_everywhere(unused, 4, comm);
+        CHECK(nowhere.empty());
+    });
+}
+
+TEST_CASE("unused_everywhere costs one ring all-reduce of n floats") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        const int p = comm.size();
+        for (const std::size_t n : {7, 0, 1000}) {
+            const Sizes unused = unused_on(comm.rank(), p, n);
+            const Traffic traffic = record(comm, [&] { unused_everywhere(unused, n, comm); });
+            const long messages = 2L * (p - 1);
+            const Comparison spent = within(
+                traffic, {.messages_sent = at_most(messages),
+                          .bytes_sent = at_most(messages * ceil_div(n, p) * 4),
+                          .among = neighbours(comm)}
+            );
+            INFO(n << " parameters");
+            CHECK(spent);
+        }
+    });
+}
+
+TEST_CASE("unused_everywhere refuses numbers that no parameter has, and sends nothing") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        for (const std::size_t n : {4, 0}) {
+            const Answer refused = answer(comm, [&] { unused_everywhere(Sizes{n}, n, comm); });
+            INFO("the number " << n << ", where there are " << n << " parameters");
+            CHECK(refused.what == kInvalidArgument);
+            CHECK(refused.traffic.messages_sent == 0);
+        }
+    });
+}
+
+TEST_CASE("unused_everywhere is right on 11 ranks", "[many]") {
+    agrees({11});
+}
