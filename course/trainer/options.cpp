@@ -122,6 +122,10 @@ void declare_run(CLI::App& app, Options& options) {
                "--checkpoint", options.checkpoint, "Saves after every epoch, in this folder"
         )
             ->type_name("DIR");
+    app.add_option("--save-every", options.save_every, "Saves also after so many steps")
+        ->check(check_from_1)
+        ->needs(checkpoint)
+        ->type_name("STEPS");
     app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
     app.add_option("--train-size", options.train_size, "At most so many training pictures")
         ->check(check_from_0);

@@ -19,8 +19,9 @@ struct Options {
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
     std::size_t epochs = 20;
     Parallel parallel = Parallel::average;
-    std::filesystem::path log;         ///< empty: none
-    std::filesystem::path checkpoint;  ///< a folder; empty: none
+    std::filesystem::path log;              ///< empty: none
+    std::filesystem::path checkpoint;       ///< a folder; empty: none
+    std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
     bool resume = false;
     std::uint64_t seed = 1;
     std::string dtype = "fp32";

@@ -147,6 +147,11 @@ void Parts::end_step(const at::Tensor& loss) {
     record_.images = step_ * images;
     record_.images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
     report_.end_step(record_);
+    const bool at_end = step_ % epoch_steps() == 0 || step_ == steps();  // the loop saves then
+    if (options_.save_every && step_ - saved_ >= *options_.save_every && step_ == group_.end &&
+        !at_end) {
+        save();
+    }
 }
 
 void Parts::evaluate() {
@@ -184,6 +189,7 @@ void Parts::save() {
         }
     };
     together(comm_, write, kWentWrong);
+    saved_ = step_;
     report_.end_save(watch.elapsed_s());
 }
 
@@ -199,6 +205,7 @@ void Parts::resume() {
         step_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });
+        saved_ = step_;
     } else if (!options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint))) {
         throw std::runtime_error(
             checkpoint_file(options_.checkpoint).string() +

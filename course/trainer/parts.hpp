@@ -66,7 +66,8 @@ class Parts final : public TrainingParts {
     std::unique_ptr<Strategy> strategy_;
     DistributedSampler sampler_;
     std::size_t all_steps_;
-    std::size_t step_ = 0;  // done
+    std::size_t step_ = 0;   // done
+    std::size_t saved_ = 0;  // of them, in the checkpoint
     std::size_t epoch_ = 0;
     std::vector<std::size_t> order_;  // this rank's pictures of the epoch
 

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "course/cli/process/mpirun.hpp"
 #include "course/cli/process/subprocess.hpp"
@@ -58,6 +61,32 @@ nlohmann::json last_with(const std::string& field, const Records& records) {
     });
     REQUIRE(found != records.rend());
     return *found;
+}
+
+// Whole lines: the last one may be being written.
+std::size_t count_lines(const std::filesystem::path& log) {
+    const std::string text = std::filesystem::exists(log) ? read_file(log) : "";
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+// Runs the trainer as one process, and kills it when it is time.
+Run kill_trainer(const std::string& arguments, const std::function<bool()>& it_is_time) {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl(
+            "/bin/sh", "sh", "-c", ("exec " TRAINER " " + arguments + " >/dev/null").c_str(),
+            nullptr
+        );
+        _exit(127);
+    }
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (it_is_time()) {
+            kill(child, SIGKILL);
+        }
+        usleep(1000);
+    }
+    return {.status = WIFSIGNALED(status) ? WTERMSIG(status) : -1, .output = "it ended by itself"};
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -235,6 +264,33 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
         last_with("test_accuracy", read_log(whole)).at("test_accuracy")
     );
     CHECK(count_files(folder.path() / "run") == 1);
+}
+
+TEST_CASE(
+    "a run that is killed three times ends with the weights of one that was not", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const std::string common = kLittle + "--batch 8 --steps 30 --log ";
+    const auto whole = folder.path() / "whole.jsonl";
+    const auto parts = folder.path() / "parts.jsonl";
+    REQUIRE(run_trainer(1, common + whole.string()).status == 0);
+    const std::string saved = common + parts.string() + " --save-every 1 --checkpoint " +
+                              (folder.path() / "run").string();
+    for (const std::size_t steps : {5U, 11U, 23U}) {  // an epoch has twelve
+        const std::string resume = steps == 5 ? "" : " --resume";
+        const Run killed =
+            kill_trainer(saved + resume, [&] { return count_lines(parts) >= steps; });
+        INFO(killed.output);
+        REQUIRE(killed.status == SIGKILL);
+    }
+    const Run rest = run_trainer(1, saved + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    CHECK(losses(parts) == losses(whole));
+    CHECK(
+        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
+        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
+    );
 }
 
 TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {

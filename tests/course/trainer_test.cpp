@@ -76,6 +76,7 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     CHECK(contains(refusal({"--augment", "all"}), "crop-flip"));
     CHECK(contains(refusal({"--label-smoothing", "1"}), "from 0 up to 1"));
     CHECK(contains(refusal({"--resume"}), "--checkpoint"));
+    CHECK(contains(refusal({"--save-every", "2"}), "--checkpoint"));
     CHECK(contains(refusal({"--steps", "2", "--epochs", "2"}), "--steps"));
     CHECK(contains(refusal({"--bacth", "2"}), "--bacth"));
     CHECK_FALSE(contains(refusal({"--batch", "0"}), "\n"));
