@@ -5,15 +5,16 @@
 namespace dist {
 
 CommHook all_reduce_hook(const Communicator& comm) {
-    // a lambda that divides `flat` by p, in place (div_), and calls ring_all_reduce. A future that is ready:
-    // get_future() of a std::promise<void> whose set_value() was called.
+    // a lambda that looks at scalar_type(), divides `flat` by p, in place (div_), and calls ring_all_reduce
+    // for the sum. A future that is ready: get_future() of a std::promise<void> whose set_value() was called.
     throw NotImplemented("autograd_hooks");
 }
 
 struct Reducer::State {
     // TODO: parameters, limits, hook, comm; the plan and a flat tensor for each bucket; what has come in
     // this backward pass; a nn::GradientHook for each parameter (course/nn/gradient_hook.hpp), as the
-    // last member: it uses all others.
+    // last member: it uses all others. Two names for one tensor: a.is_same(b). In the flat tensor's
+    // memory: a.is_alias_of(flat).
 };
 
 Reducer::Reducer(

@@ -15,17 +15,18 @@
 namespace dist {
 
 /// What becomes of a bucket when all its gradients are there: starts to make their mean over all ranks,
-/// in `flat`, and returns what waits for it. c10d's name is communication hook.
+/// in `flat`, and returns a future that is ready when the mean is there. c10d's name is communication
+/// hook.
 using CommHook = std::function<std::future<void>(const at::Tensor& flat)>;
 
 /// The plain one: divides by p, then adds up over all ranks. What it returns need not be waited for:
-/// the sum is there.
+/// the mean is there.
 ///
 /// comm    outlives the hook. In a call of the hook, collective.
 ///
 /// Cost    a call: one ring all-reduce, 2(p-1) messages.
-/// Errors  of a call: std::invalid_argument, before any message, if `flat` is not float32; dist::Error,
-///         also out of the future, if a message fails.
+/// Errors  of a call: std::invalid_argument, before anything is changed, if `flat` is not float32;
+///         dist::Error, from the call or out of the future, if a message fails.
 /// Source  torch/csrc/distributed/c10d/reducer.cpp, which divides before the sum as well: no sum is too
 ///         large then where the mean is not.
 CommHook all_reduce_hook(const Communicator& comm);
@@ -45,8 +46,10 @@ class Reducer {
     ///             Their gradients become views into one flat tensor for each bucket, as
     ///             flatten_gradients() makes them. The plan is gradient_buckets() of the model's order
     ///             backwards.
-    /// limits      bytes, for gradient_buckets().
-    /// hook        is called once for each bucket in a backward pass, on the thread that runs it.
+    /// limits      bytes, for gradient_buckets(); the same on every rank.
+    /// hook        is called once for each bucket in a backward pass, on the thread that runs backward,
+    ///             or in prepare_for_backward(). Its communicator is nobody else's between that and
+    ///             finalize_backward().
     /// comm        outlives the Reducer; used by prepare_for_backward() alone.
     ///
     /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no
@@ -72,28 +75,31 @@ class Reducer {
     /// The next backward exchanges its gradients: a bucket's hook is called when its last gradient is
     /// there, and the hooks of the buckets before it have been called; so every rank calls them in one
     /// order, in whatever order its gradients come. Without this call, or after finalize_backward(),
-    /// backward adds to gradients and does nothing else.
+    /// backward adds to gradients and does nothing else. A pass that was prepared and not finalized is
+    /// forgotten.
     ///
-    /// The first call after a pass in which all gradients came makes the plan anew, once: with the order
-    /// in which they came on rank 0, which is broadcast. Gradients keep their values.
+    /// The first call after a pass in which all parameters were ready makes the plan anew, once: with the
+    /// order in which they were on rank 0, which is broadcast. Gradients keep their values.
     ///
-    /// unused  numbers of parameters that this backward brings no gradient for: they count as there,
-    ///         before all others. A bucket of them alone may leave at once.
+    /// unused  numbers of parameters that this backward brings no gradient for, each once: they are
+    ///         ready before all others. A bucket of them alone may leave at once.
     ///
     /// Cost    where the plan is made anew, collective, a broadcast() of one float for each parameter;
     ///         no message in all other calls, but for buckets that leave at once.
-    /// Errors  std::invalid_argument, before any message, if no parameter has a number in `unused`.
+    /// Errors  std::invalid_argument, before any message, if `unused` holds a number that is no
+    ///         parameter's. Where a bucket leaves at once, what its hook throws.
     void prepare_for_backward(std::span<const std::size_t> unused = {});
 
     /// Returns when every bucket is through: gradients are means over all ranks. Does nothing where no
-    /// backward was prepared.
+    /// backward was prepared; none is afterwards, also if it throws.
     ///
     /// Errors  std::logic_error that names the parameters, by their numbers, which no gradient came for;
     ///         nothing is waited for then. The first error out of what the hooks returned, when all of them
     ///         have been waited for.
-    ///         backward() itself throws what a call of the hook throws; and a std::logic_error with the
-    ///         number of a parameter, and no other, whose gradient comes twice after one
-    ///         prepare_for_backward(), when its bucket may have left, or lies outside its bucket.
+    ///         Of backward() itself: what a call of the hook throws; and a std::logic_error, whose text
+    ///         has one parameter's number and no other, if that gradient comes twice after one
+    ///         prepare_for_backward(), when its bucket may have left, or if it lies outside its bucket's
+    ///         flat tensor.
     void finalize_backward();
 
     /// The plan, in the order in which the hooks are called.

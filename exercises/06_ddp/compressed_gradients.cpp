@@ -1,5 +1,8 @@
 #include "exercises/06_ddp/compressed_gradients.hpp"
 
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
 namespace dist {
 
 void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm) {

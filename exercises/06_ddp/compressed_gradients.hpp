@@ -19,7 +19,7 @@ namespace dist {
 ///
 /// Error   of an element x_0 + ... + x_(p-1): at most 2^-7 (|x_0| + ... + |x_(p-1)|), as bfloat16 keeps 8
 ///         bits: half a unit of each x, 2^-8 |x|, and once more of the sum. NaN and infinity come out
-///         as with float.
+///         as with float. Away from the ends of float's range, that is.
 /// Cost    at most 2(p-1) messages per rank, with at most 2(p-1)(ceil(n/p) + 1) numbers of 2 bytes: half of
 ///         what ring_all_reduce() sends.
 /// Errors  std::invalid_argument, before any message, if `flat` is no contiguous row of float32;
@@ -37,11 +37,12 @@ CommHook compressed_hook(const Communicator& comm);
 
 /// compressed_hook() with error feedback: what rounding takes from this rank's contribution is kept, and
 /// added to the next one of the same bucket. So a gradient that is too small to be seen beside another
-/// adds up until it is, and over many passes nothing is lost of what this rank sends.
+/// adds up until it is, and over many passes nothing is lost of what this rank sends. What rounding takes
+/// from the sum is not kept.
 ///
 /// comm    outlives the hook. The hook, with its copies, remembers a residual for each `flat` that it was
 ///         called for, as long as somebody else holds that tensor: a plan that is made anew begins with
-///         zeros. So does an element after a pass in which it was NaN or infinite.
+///         zeros. The residual of an element is 0 after a pass in which it was NaN or infinite.
 ///
 /// Cost    as compressed_hook(), and once more the memory of the gradients.
 /// Source  Seide et al. (2014), "1-Bit Stochastic Gradient Descent and its Application to

@@ -1,5 +1,7 @@
 #include "exercises/06_ddp/no_sync.hpp"
 
+#include <ATen/ops/zeros.h>
+
 namespace dist {
 
 at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> micro_batches) {

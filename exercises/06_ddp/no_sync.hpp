@@ -11,17 +11,18 @@
 namespace dist {
 
 /// A part of this rank's batch: runs forward, and returns its loss, () float32, the mean over the part's
-/// examples. Whoever calls it leaves that tensor as it is: others may look at it later.
+/// examples. Whoever calls it does not change that tensor: others may hold it.
 using MicroBatch = std::function<at::Tensor()>;
 
-/// Adds the gradients of the mean loss over all micro-batches to what the parameters' gradients are,
-/// and makes their mean over all ranks. Only the last backward exchanges: PyTorch's no_sync() around
+/// Adds the gradients of the mean loss over all micro-batches to what the parameters' gradients hold,
+/// and makes each gradient, with what it held before, its mean over all ranks. Only the last backward exchanges: PyTorch's no_sync() around
 /// all others.
 ///
 /// reducer        of the model's parameters; no backward is prepared yet.
 /// micro_batches  k >= 1, each called once, in this order. Parts of equal size: the mean over them is
-///                the mean over their examples. Every rank has as many. Backward of one is through, and
-///                its graph is freed, before the next is called: that is what saves the memory.
+///                the mean over their examples. Every rank has as many. The last one brings a gradient
+///                for every parameter. Backward of one is through, and its graph is freed unless others
+///                hold its loss, before the next is called: that is what saves the memory.
 /// Returns        the mean loss over this rank's micro-batches, with no gradient recorded.
 ///
 /// Cost           the messages of one pass, whatever k is.

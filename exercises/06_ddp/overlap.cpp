@@ -4,8 +4,8 @@ namespace dist {
 
 struct CommThread::State {
     // TODO: a queue of work, a mutex and a condition variable for it, whether it is the end, and the
-    // std::jthread (or std::thread) as the last member: it uses all others. std::packaged_task<void()>
-    // is work that has a future.
+    // std::thread as the last member: it uses all others. std::packaged_task<void()> is work that has a
+    // future. The destructor has to say that it is the end.
 };
 
 CommThread::CommThread() {

@@ -26,8 +26,8 @@ class CommThread {
 
     /// Gives the thread work, and returns at once.
     ///
-    /// Returns  what waits for this work's end, and throws what it has thrown. Destroyed unasked, it
-    ///          does not wait.
+    /// Returns  what waits for this work's end, and throws what it has thrown. A future that is
+    ///          destroyed unasked does not wait.
     std::future<void> submit(std::function<void()> work);
 
   private:

@@ -26,7 +26,7 @@ std::vector<std::size_t> unused_parameters(
     const at::Tensor& loss, std::span<const at::Tensor> parameters
 );
 
-/// Which parameters no rank uses. Their gradients are no means of anything: the optimizer has to leave
+/// Which parameters no rank uses. Their gradients are the mean of nothing: the optimizer has to leave
 /// these parameters as they are (with weight decay or momentum, a gradient of zeros moves them).
 ///
 /// unused      this rank's, as unused_parameters() gives them; another list on each rank.
