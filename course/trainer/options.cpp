@@ -78,7 +78,7 @@ std::string usual_rates() {
     return text.str();
 }
 
-/// What is trained on, how long, by whom, and what is kept.
+/// What is trained on, how long, and by whom.
 void declare_run(CLI::App& app, Options& options) {
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
     app.add_option(
@@ -113,10 +113,25 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(check_parallel)
         ->type_name("NAME")
         ->default_str(std::string(way_of(options.parallel).name));
+    app.add_option("--train-size", options.train_size, "At most so many training pictures")
+        ->check(check_from_0);
+    app.add_option("--test-size", options.test_size, "At most so many test pictures")
+        ->check(check_from_0);
+}
+
+/// What is written.
+void declare_output(CLI::App& app, Options& options) {
     app.add_option(
            "--log", options.log, "Writes one JSON line per step and epoch, and where the time went"
     )
         ->type_name("FILE");
+    app.add_option(
+           "--trace", options.trace,
+           "Writes what each rank did when, in ten steps from the third on, as a Chrome trace a "
+           "rank, "
+           "for Perfetto and HTA"
+    )
+        ->type_name("DIR");
     auto* const checkpoint =
         app.add_option(
                "--checkpoint", options.checkpoint, "Saves after every epoch, in this folder"
@@ -127,10 +142,6 @@ void declare_run(CLI::App& app, Options& options) {
         ->needs(checkpoint)
         ->type_name("STEPS");
     app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
-    app.add_option("--train-size", options.train_size, "At most so many training pictures")
-        ->check(check_from_0);
-    app.add_option("--test-size", options.test_size, "At most so many test pictures")
-        ->check(check_from_0);
     app.add_option(
            "--stop-after", options.stop_after,
            "Saves and ends after this step, as if interrupted; with --accumulate, when gradients "
@@ -189,6 +200,7 @@ void declare_training(CLI::App& app, Options& options) {
 void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
+    declare_output(app, options);
     declare_training(app, options);
 }
 

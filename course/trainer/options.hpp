@@ -20,6 +20,7 @@ struct Options {
     std::size_t epochs = 20;
     Parallel parallel = Parallel::average;
     std::filesystem::path log;              ///< empty: none
+    std::filesystem::path trace;            ///< a folder; empty: none
     std::filesystem::path checkpoint;       ///< a folder; empty: none
     std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
     bool resume = false;

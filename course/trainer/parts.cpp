@@ -30,14 +30,19 @@ std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
 }  // namespace
 
 Parts::Parts(
-    const Options& options, const data::Dataset& data, Report& report, const Communicator& comm
+    const Options& options,
+    const data::Dataset& data,
+    Report& report,
+    Trace& trace,
+    const Communicator& comm
 )
     : options_(options),
       data_(data),
       report_(report),
+      trace_(trace),
       comm_(comm),
       model_(make_replica(options, comm.rank())),
-      strategy_(make_strategy(options, model_, comm)),
+      strategy_(make_strategy(options, model_, trace, comm)),
       sampler_(
           data.train.size(),
           comm.rank(),
@@ -75,8 +80,10 @@ void Parts::train(bool on) {
 
 nn::Batch Parts::next_batch() {
     record_ = {.step = step_ + 1, .epoch = epoch_ + 1};
+    trace_.begin_step();
     since_begin_.lap_s();
     part_.lap_s();
+    work_begin_s_ = now_s();
     const std::size_t begin = step_ % epoch_steps() * options_.batch;
     const auto view = [this](std::size_t picture) {
         return options_.augment == "none" ? data::View{}
@@ -85,6 +92,7 @@ nn::Batch Parts::next_batch() {
     const nn::Batch batch =
         make_batch(data_.train, std::span(order_).subspan(begin, options_.batch), view);
     record_.data_s = part_.lap_s();
+    trace_work("data");
     return batch;
 }
 
@@ -108,6 +116,7 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     const at::Tensor right = scores.argmax(1).eq(labels).sum();
     correct_ = static_cast<std::size_t>(right.item<std::int64_t>());
     record_.forward_s = part_.lap_s();
+    trace_work("forward");
     const at::Tensor share =
         group_.size() == 1 ? loss : loss.div(static_cast<double>(group_.size()));
     if (step_ + 1 == group_.end) {
@@ -118,6 +127,7 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
 
 void Parts::exchange_gradients() {
     record_.backward_s = part_.lap_s();
+    trace_work("backward");
     if (step_ + 1 == group_.end) {
         strategy_->exchange_gradients();
     }
@@ -126,6 +136,7 @@ void Parts::exchange_gradients() {
 
 void Parts::optimizer_step() {
     part_.lap_s();
+    work_begin_s_ = now_s();
     const auto rate = options_.schedule == "onecycle" ? onecycle_rate : cosine_rate;
     const Accumulation groups = accumulation();
     record_.rate = rate(options_.rate, groups.groups(group_.begin), groups.groups(all_steps_));
@@ -133,9 +144,11 @@ void Parts::optimizer_step() {
         strategy_->step(record_.rate);
     }
     record_.optimizer_s = part_.lap_s();
+    trace_work("optimizer");
 }
 
 void Parts::end_step(const at::Tensor& loss) {
+    trace_.end_step();
     ++step_;
     // (loss, accuracy) of this rank's batch, then of all
     const float correct = static_cast<float>(correct_) / static_cast<float>(options_.batch);
@@ -152,6 +165,12 @@ void Parts::end_step(const at::Tensor& loss) {
         !at_end) {
         save();
     }
+}
+
+void Parts::trace_work(const std::string& name) {
+    const double end_s = now_s();
+    trace_.add(Lane::compute, name, work_begin_s_, end_s);
+    work_begin_s_ = end_s;
 }
 
 void Parts::evaluate() {

@@ -12,6 +12,7 @@
 #include "course/trainer/options.hpp"
 #include "course/trainer/parallel/strategy.hpp"
 #include "course/trainer/report.hpp"
+#include "course/trainer/trace.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
@@ -26,7 +27,11 @@ class Parts final : public TrainingParts {
     ///
     /// Errors  Stop, on every rank, if the run cannot go on from its checkpoint.
     Parts(
-        const Options& options, const data::Dataset& data, Report& report, const Communicator& comm
+        const Options& options,
+        const data::Dataset& data,
+        Report& report,
+        Trace& trace,
+        const Communicator& comm
     );
 
     /// Of the whole run, which may stop before (--stop-after).
@@ -55,12 +60,16 @@ class Parts final : public TrainingParts {
 
   private:
     [[nodiscard]] Accumulation accumulation() const;
+
+    /// Work that began when the last one ended, and ends now.
+    void trace_work(const std::string& name);
     void broadcast_statistics();
     void resume();
 
     const Options& options_;
     const data::Dataset& data_;
     Report& report_;
+    Trace& trace_;
     const Communicator& comm_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<Strategy> strategy_;
@@ -76,6 +85,7 @@ class Parts final : public TrainingParts {
     StepRecord record_;
     Stopwatch since_begin_;
     Stopwatch part_;
+    double work_begin_s_ = 0;
     std::size_t correct_ = 0;
 };
 

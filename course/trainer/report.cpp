@@ -128,6 +128,12 @@ void Report::end_epoch(EpochRecord record) {
     last_ = record;
 }
 
+void Report::say(const std::string& line) {
+    if (!line.empty()) {
+        progress_.print(line);
+    }
+}
+
 void Report::end_save(double seconds) {
     times_.checkpoint_s += seconds;
 }

@@ -34,6 +34,9 @@ class Report {
     void end_epoch(EpochRecord record);
     void end_save(double seconds);
 
+    /// A line for the screen; none if it is empty.
+    void say(const std::string& line);
+
     /// Prints and logs where the time went, too.
     ///
     /// step  steps done in all: fewer than the whole run's, if it was to stop early.

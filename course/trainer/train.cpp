@@ -21,10 +21,12 @@ void train(const Options& options, const Communicator& comm) {
             data::load_dataset(options.data, options.train_size, options.test_size, options.seed);
     });
     Report report(options, data, comm);
-    Parts parts(options, data, report, comm);
+    Trace trace(options.trace, comm);
+    Parts parts(options, data, report, trace, comm);
     report.begin_run(parts.step(), parts.all_steps(), parts.epoch_steps());
     resnet_trainer(parts);
     report.end_run(parts.step());
+    together(comm, [&] { report.say(trace.write()); });
 }
 
 }  // namespace dist::trainer

@@ -66,6 +66,7 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(
         refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
     );
+    check_contains(refusal("--trace /proc/nowhere"), "/proc/nowhere");
     check_contains(
         refusal("--checkpoint /proc/nowhere"), "--checkpoint /proc/nowhere: cannot be made"
     );

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -178,6 +179,46 @@ TEST_CASE("at the end a table, and the log, say where the time went", "[trainer]
         parts_s += times.at(std::string(part) + "_s").get<double>();
     }
     CHECK(parts_s < times.at("total_s"));
+}
+
+TEST_CASE(
+    "a trace has ten steps, with what each rank did, in the form that HTA reads", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const auto traces = folder.path() / "trace";
+    const std::string way = GENERATE("average", "ddp");
+    const Run run = run_trainer(
+        2, kLittle + "--batch 12 --steps 13 --parallel " + way + " --trace " + traces.string()
+    );
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    CHECK(contains(run.output, "trace of 10 steps"));
+    for (const int rank : {0, 1}) {
+        const std::string text = read_file(traces / ("rank" + std::to_string(rank) + ".json"));
+        CHECK(contains(text, "\"rank\": " + std::to_string(rank)));  // the blank is HTA's wish
+        std::map<std::string, std::vector<nlohmann::json>>
+            spans;  // by the first word of their names
+        const auto document = nlohmann::json::parse(text);
+        for (const auto& event : document.at("traceEvents")) {
+            const std::string name = event.at("name");
+            spans[name.substr(0, name.find_first_of(" #"))].push_back(event);
+        }
+        const auto& steps = spans["ProfilerStep"];
+        REQUIRE(steps.size() == 10);
+        CHECK(steps[0].at("name") == "ProfilerStep#3");
+        for (const char* const name :
+             {"data", "forward", "backward", "optimizer", "ncclDevKernel_AllReduce_Sum_f32_RING"}) {
+            INFO(name << " of rank " << rank);
+            REQUIRE(spans[name].size() == 10);  // the small model has one bucket
+            for (std::size_t i = 0; i < steps.size(); ++i) {
+                const double begin = spans[name][i].at("ts");
+                const double length = spans[name][i].at("dur");
+                const double step = steps[i].at("ts");
+                CHECK(begin >= step);
+                CHECK(begin + length <= step + steps[i].at("dur").get<double>());
+            }
+        }
+    }
 }
 
 TEST_CASE("one, two and three ranks with the same global batch have the same losses", "[trainer]") {

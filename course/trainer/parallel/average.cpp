@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "course/runtime/clock.hpp"
 #include "exercises/05_data_parallel/average_gradients.hpp"
 
 namespace dist::trainer {
 
-Average::Average(const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm)
-    : Replicas(options, std::move(model), comm, "average_gradients") {}
+Average::Average(
+    const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
+)
+    : Replicas(options, std::move(model), comm, "average_gradients"), trace_(trace) {}
 
 void Average::zero_gradients() {
     // not zeroed in place: average_gradients may have left a view, which cannot be
@@ -20,7 +23,9 @@ void Average::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
 void Average::exchange_gradients() {
     if (comm().size() > 1) {  // alone they are their own mean
+        const double begin_s = now_s();
         average_gradients(parameters(), comm());
+        trace_.add(Lane::communication, all_reduce_name("all gradients"), begin_s, now_s());
     }
 }
 

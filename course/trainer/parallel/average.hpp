@@ -9,11 +9,19 @@ namespace dist::trainer {
 
 class Average final : public Replicas {
   public:
-    Average(const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm);
+    Average(
+        const Options& options,
+        std::shared_ptr<nn::Model> model,
+        Trace& trace,
+        const Communicator& comm
+    );
 
     void zero_gradients() override;
     void prepare_for_backward(const at::Tensor& loss) override;
     void exchange_gradients() override;
+
+  private:
+    Trace& trace_;
 };
 
 }  // namespace dist::trainer

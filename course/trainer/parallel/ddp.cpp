@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "course/runtime/clock.hpp"
+
 namespace dist::trainer {
 
 namespace {
@@ -18,8 +20,11 @@ constexpr const char* kOrder = "ddp.order";
 
 }  // namespace
 
-Ddp::Ddp(const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm)
+Ddp::Ddp(
+    const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
+)
     : Replicas(options, std::move(model), comm, "the Reducer of autograd_hooks"),
+      trace_(trace),
       buckets_comm_(comm.dup()) {
     std::vector<std::size_t> backwards(parameters().size());
     std::iota(backwards.rbegin(), backwards.rend(), 0);
@@ -62,6 +67,17 @@ void Ddp::load_state_dict(const StateDict& state) {
     }
 }
 
+CommHook Ddp::traced_hook() const {
+    return [&trace = trace_, hook = all_reduce_hook(buckets_comm_)](const at::Tensor& flat) {
+        const double begin_s = now_s();
+        std::future<void> done = hook(flat);
+        done.wait();
+        const std::string bucket = "bucket of " + std::to_string(flat.numel()) + " floats";
+        trace.add(Lane::communication, all_reduce_name(bucket), begin_s, now_s());
+        return done;
+    };
+}
+
 void Ddp::make_reducer(const std::vector<std::size_t>& order) {
     numbers_.assign(order.rbegin(), order.rend());  // it plans backwards
     std::vector<at::Tensor> ordered;
@@ -71,7 +87,7 @@ void Ddp::make_reducer(const std::vector<std::size_t>& order) {
     reducer_.reset();
     reducer_ = std::make_unique<Reducer>(
         std::move(ordered), std::vector{kFirstLimit, kLimit},
-        overlapped_hook(thread_, all_reduce_hook(buckets_comm_)), comm()
+        overlapped_hook(thread_, traced_hook()), comm()
     );
 }
 

@@ -11,7 +11,10 @@ namespace dist::trainer {
 
 class Ddp final : public Replicas {
   public:
-    Ddp(const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm);
+    Ddp(const Options& options,
+        std::shared_ptr<nn::Model> model,
+        Trace& trace,
+        const Communicator& comm);
 
     void zero_gradients() override;
     void prepare_for_backward(const at::Tensor& loss) override;
@@ -23,9 +26,13 @@ class Ddp final : public Replicas {
     void load_state_dict(const StateDict& state) override;
 
   private:
+    /// all_reduce_hook(), which the trace is told of.
+    [[nodiscard]] CommHook traced_hook() const;
+
     /// order  numbers of the parameters, in which their gradients are expected.
     void make_reducer(const std::vector<std::size_t>& order);
 
+    Trace& trace_;
     Communicator buckets_comm_;  // the loss is averaged on the other while buckets are under way
     CommThread thread_;
     std::vector<std::size_t> numbers_;  // in the model, of each of the Reducer's parameters

@@ -27,6 +27,7 @@
 #include "course/runtime/communicator.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/state_dict.hpp"
+#include "course/trainer/trace.hpp"
 
 namespace dist::trainer {
 
@@ -75,9 +76,10 @@ class Strategy {
 
 /// The way that `options` ask for. All ranks start with rank 0's weights.
 ///
-/// comm  collective: every rank of `comm` makes this call.
+/// trace  outlives the strategy, which tells it of its messages.
+/// comm   collective: every rank of `comm` makes this call.
 std::unique_ptr<Strategy> make_strategy(
-    const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+    const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
 );
 
 }  // namespace dist::trainer
