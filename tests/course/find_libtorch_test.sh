@@ -29,7 +29,7 @@ expect() { # VERSION WHAT, then variables and the command's words
     local version=$1 what=$2 took
     shift 2
     took=$(env -u LibTorch_ROOT -u Torch_ROOT -u TORCH_ROOT -u LIBTORCH -u Torch_DIR -u CMAKE_PREFIX_PATH "$@" 2>&1 |
-        grep -- '-- took' || true)
+        grep -E '^-- took|CMake Error' || true)
     if [[ $took == "-- took $version $work/torch-$version/lib/libtorch.so" ]]; then
         echo "  pass  $what"
     else
@@ -39,13 +39,13 @@ expect() { # VERSION WHAT, then variables and the command's words
 }
 old=$work/torch-2.6.0 new=$work/torch-2.14.1
 for name in LibTorch_ROOT Torch_ROOT TORCH_ROOT LIBTORCH; do
-    expect 2.6.0 "$name of the environment" "$name=$old" cmake -S "$work/project" -B "$work/$name"
-    expect 2.14.1 "$name, another later" "$name=$new" cmake -S "$work/project" -B "$work/$name"
-    expect 2.14.1 "$name, named no longer" cmake -S "$work/project" -B "$work/$name"
+    expect 2.6.0 "$name of the environment" "$name=$old" cmake -G Ninja -S "$work/project" -B "$work/$name"
+    expect 2.14.1 "$name, another later" "$name=$new" cmake -G Ninja -S "$work/project" -B "$work/$name"
+    expect 2.14.1 "$name, named no longer" cmake -G Ninja -S "$work/project" -B "$work/$name"
 done
-expect 2.6.0 "Torch_DIR of the environment" "Torch_DIR=$old/share/cmake/Torch" cmake -S "$work/project" -B "$work/dir"
-expect 2.14.1 "Torch_DIR, given to CMake later" cmake -S "$work/project" -B "$work/dir" "-DTorch_DIR=$new/share/cmake/Torch"
-expect 2.6.0 "CMAKE_PREFIX_PATH, its folder" "CMAKE_PREFIX_PATH=/nowhere:$old" cmake -S "$work/project" -B "$work/prefix"
+expect 2.6.0 "Torch_DIR of the environment" "Torch_DIR=$old/share/cmake/Torch" cmake -G Ninja -S "$work/project" -B "$work/dir"
+expect 2.14.1 "Torch_DIR, given to CMake later" cmake -G Ninja -S "$work/project" -B "$work/dir" "-DTorch_DIR=$new/share/cmake/Torch"
+expect 2.6.0 "CMAKE_PREFIX_PATH, its folder" "CMAKE_PREFIX_PATH=/nowhere:$old" cmake -G Ninja -S "$work/project" -B "$work/prefix"
 expect 2.14.1 "CMAKE_PREFIX_PATH, its share/cmake, as PyTorch says" "CMAKE_PREFIX_PATH=$new/share/cmake" \
-    cmake -S "$work/project" -B "$work/prefix"
+    cmake -G Ninja -S "$work/project" -B "$work/prefix"
 exit $failed

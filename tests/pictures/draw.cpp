@@ -26,6 +26,7 @@ void draw(const Diagram& diagram, const std::function<void(const Communicator&)>
 
 std::vector<std::size_t> chunk_begins(std::size_t n, int count) {
     std::vector<std::size_t> begins;
+    begins.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
         begins.push_back(chunk_bounds(n, count, i).begin);
     }

@@ -35,7 +35,10 @@ void take_environment_of(pid_t pid) {
     std::string entry;
     clearenv();
     while (std::getline(file, entry, '\0')) {
-        putenv(strdup(entry.c_str()));  // the environment keeps it
+        const std::size_t equals = entry.find('=');
+        if (equals != std::string::npos) {
+            setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 1);
+        }
     }
     if (std::getenv(kEnvFolder) == nullptr) {
         throw std::runtime_error(
