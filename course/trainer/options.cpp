@@ -160,6 +160,10 @@ void declare_training(CLI::App& app, Options& options) {
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
         ->check(CLI::IsMember({"fp32", "bf16"}))
         ->capture_default_str();
+    app.add_flag(
+        "--channels-last", options.channels_last,
+        "Colours of a pixel side by side in memory: faster convolutions on some machines"
+    );
     app.add_option("--optimizer", options.optimizer, "sgd, with Nesterov's momentum, or adamw")
         ->check(CLI::IsMember({"sgd", "adamw"}))
         ->type_name("NAME")

@@ -26,6 +26,7 @@ struct Options {
     bool resume = false;
     std::uint64_t seed = 1;
     std::string dtype = "fp32";
+    bool channels_last = false;
     std::string optimizer = "sgd";    ///< or "adamw"
     double rate = 0;                  ///< the highest: see schedule.hpp. Given, or usual_rate's
     std::string schedule = "cosine";  ///< or "onecycle"

@@ -24,7 +24,13 @@ namespace {
 
 std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
     torch::manual_seed(options.seed + static_cast<std::uint64_t>(rank));
-    return nn::make_model(options.model);
+    auto model = nn::make_model(options.model);
+    for (at::Tensor& parameter : model->parameters()) {
+        if (options.channels_last && parameter.dim() == 4) {
+            parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
+        }
+    }
+    return model;
 }
 
 }  // namespace
@@ -106,7 +112,9 @@ void Parts::zero_gradients() {
 // (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
 at::Tensor Parts::forward(const at::Tensor& pictures) {
     const Autocast autocast(options_.dtype == "bf16");
-    return strategy_->forward(pictures).to(at::kFloat);
+    const auto format =
+        options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    return strategy_->forward(pictures.contiguous(format)).to(at::kFloat);
 }
 
 at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {

@@ -403,6 +403,29 @@ TEST_CASE("optimizer, schedule, smoothing and augmentation are what was asked fo
     CHECK(losses_with("--augment none --rate 0.05")[0] != usual[0]);
 }
 
+TEST_CASE("colours side by side in memory train as colours apart, in every way", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto run = [&](const std::string& options) {
+        const auto log = folder.path() / "log.jsonl";
+        std::filesystem::remove(log);
+        const Run done =
+            run_trainer(2, kLittle + "--batch 12 --steps 6 " + options + " --log " + log.string());
+        INFO(done.output);
+        REQUIRE(done.status == 0);
+        return losses(log);
+    };
+    const auto apart = run("");
+    for (const std::string way : {"average", "ddp"}) {
+        const auto side_by_side = run("--channels-last --parallel " + way);
+        INFO(way);
+        REQUIRE(side_by_side.size() == apart.size());
+        for (std::size_t step = 0; step < apart.size(); ++step) {
+            CHECK(side_by_side[step] == Approx(apart[step]).epsilon(1e-4));
+        }
+        CHECK(side_by_side != apart);  // other kernels round otherwise
+    }
+}
+
 TEST_CASE("bfloat16 trains", "[trainer]") {
     const TemporaryFolder folder;
     const auto log = folder.path() / "log.jsonl";
