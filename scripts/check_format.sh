@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
-# Every C++ file is laid out as .clang-format says. The rules are those of version 14; others differ.
-# Ends with 6 where that version is not installed.
+# Every C++ file is laid out as .clang-format says, and no file is over 200 KB: those are downloads or builds that
+# strayed in. The rules are those of version 14; others differ. Ends with 6 where that version is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+large=$(git ls-files -z | xargs -0 sh -c 'find "$@" -maxdepth 0 -size +200k' sh)
+if [ -n "$large" ]; then
+    echo "over 200 KB, and no source: $large"
+    exit 1
+fi
 
 for format in clang-format-14 clang-format; do
     if command -v "$format" >/dev/null && "$format" --version | grep -q 'version 14\.'; then

@@ -1,9 +1,13 @@
 // Runs of the trainer as a user starts it.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "tests/harness/catch2.hpp"
 
 /// What came of a run.
 struct Run {
@@ -22,3 +26,18 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
 
 /// The losses of all steps in a log.
 std::vector<double> losses(const std::filesystem::path& log);
+
+using Records = std::vector<nlohmann::json>;
+
+/// The last record with this field.
+inline nlohmann::json last_with(const std::string& field, const Records& records) {
+    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const auto& record) {
+        return record.contains(field);
+    });
+    REQUIRE(found != records.rend());
+    return *found;
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}

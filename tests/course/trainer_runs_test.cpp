@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <sys/wait.h>
@@ -53,45 +51,14 @@ namespace {
 
 // 96 pictures, 4 steps an epoch with a global batch of 24
 
-using Records = std::vector<nlohmann::json>;
-
-// The last record with this field.
-nlohmann::json last_with(const std::string& field, const Records& records) {
-    const auto found = std::find_if(records.rbegin(), records.rend(), [&](const auto& record) {
-        return record.contains(field);
-    });
-    REQUIRE(found != records.rend());
-    return *found;
-}
-
-// Whole lines: the last one may be being written.
-std::size_t count_lines(const std::filesystem::path& log) {
-    const std::string text = std::filesystem::exists(log) ? read_file(log) : "";
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
-
-// Runs the trainer as one process, and kills it when it is time.
-Run kill_trainer(const std::string& arguments, const std::function<bool()>& it_is_time) {
-    const pid_t child = fork();
-    if (child == 0) {
-        execl(
-            "/bin/sh", "sh", "-c", ("exec " TRAINER " " + arguments + " >/dev/null").c_str(),
-            nullptr
-        );
-        _exit(127);
-    }
-    int status = 0;
-    while (waitpid(child, &status, WNOHANG) == 0) {
-        if (it_is_time()) {
-            kill(child, SIGKILL);
-        }
-        usleep(1000);
-    }
-    return {.status = WIFSIGNALED(status) ? WTERMSIG(status) : -1, .output = "it ended by itself"};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+// The losses of a run of its own.
+std::vector<double> losses_with(int ranks, const std::string& options) {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(ranks, kLittle + options + " --log " + log.string());
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    return losses(log);
 }
 
 }  // namespace
@@ -267,103 +234,13 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
-    struct Case {
-        int ranks;
-        const char* model;  // two epochs and more
-        std::size_t stop_after;
-    };
-    const Case one = GENERATE(
-        Case{
-            2,
-            "small --train-size 96 --steps 10 --optimizer adamw --schedule onecycle "
-            "--label-smoothing 0.1",
-            6},
-        // stopped between the steps of a group, it goes on to its end; the epoch's last has two
-        Case{2, "small --train-size 120 --steps 10 --accumulate 3", 5},
-        // on three ranks, where the order of a sum shows
-        Case{3, "small --train-size 108 --steps 6 --parallel ddp", 3},
-        Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
-    );
-    const TemporaryFolder folder;
-    const std::string common =
-        "--model " + std::string(one.model) + " --test-size 30 --batch 12 --log ";
-    const auto whole = folder.path() / "whole.jsonl";
-    const auto parts = folder.path() / "parts.jsonl";
-    const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
-    REQUIRE(run_trainer(one.ranks, common + whole.string()).status == 0);
-    const std::string stop = " --stop-after " + std::to_string(one.stop_after);
-    REQUIRE(run_trainer(one.ranks, common + saved + stop).status == 0);
-    REQUIRE(losses(parts).size() >= one.stop_after);
-    REQUIRE(losses(parts).size() < losses(whole).size());
-    const Run rest = run_trainer(one.ranks, common + saved + " --resume");
-    INFO(rest.output);
-    REQUIRE(rest.status == 0);
-    CHECK(losses(parts) == losses(whole));
-    CHECK(
-        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
-        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
-    );
-    CHECK(count_files(folder.path() / "run") == 1);
-}
-
-TEST_CASE(
-    "a run that is killed three times ends with the weights of one that was not", "[trainer]"
-) {
-    const TemporaryFolder folder;
-    const std::string common = kLittle + "--batch 8 --steps 30 --log ";
-    const auto whole = folder.path() / "whole.jsonl";
-    const auto parts = folder.path() / "parts.jsonl";
-    REQUIRE(run_trainer(1, common + whole.string()).status == 0);
-    const std::string saved = common + parts.string() + " --save-every 1 --checkpoint " +
-                              (folder.path() / "run").string();
-    for (const std::size_t steps : {5U, 11U, 23U}) {  // an epoch has twelve
-        const std::string resume = steps == 5 ? "" : " --resume";
-        const Run killed =
-            kill_trainer(saved + resume, [&] { return count_lines(parts) >= steps; });
-        INFO(killed.output);
-        REQUIRE(killed.status == SIGKILL);
-    }
-    const Run rest = run_trainer(1, saved + " --resume");
-    INFO(rest.output);
-    REQUIRE(rest.status == 0);
-    CHECK(losses(parts) == losses(whole));
-    CHECK(
-        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
-        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
-    );
-}
-
-TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {
-    const TemporaryFolder folder;
-    const std::string to = "--checkpoint " + folder.path().string();
-    const Run run = run_trainer(1, kLittle + "--batch 24 --steps 1 --optimizer adamw " + to);
-    INFO(run.output);
-    REQUIRE(run.status == 0);
-    const std::string file = read_file(folder.path() / "checkpoint.pt");
-    CHECK(contains(file, "model.conv1.weight"));
-    CHECK(contains(file, "optimizer.conv1.weight.exp_avg_sq"));
-    // with weights_only=True it takes no other names of Python's than these
-    CHECK(contains(file, "_rebuild_tensor_v2"));
-    CHECK_FALSE(contains(file, "restore_type_tag"));
-}
-
 TEST_CASE(
     "four steps that add up train as one of four times the batch, in every way", "[trainer]"
 ) {
-    const TemporaryFolder folder;
-    const auto run = [&](int ranks, const std::string& options) {
-        const auto log = folder.path() / "log.jsonl";
-        std::filesystem::remove(log);
-        const Run done = run_trainer(ranks, kLittle + options + " --log " + log.string());
-        INFO(done.output);
-        REQUIRE(done.status == 0);
-        return losses(log);
-    };
-    const auto large = run(1, "--batch 24 --steps 8 --parallel none");
+    const auto large = losses_with(1, "--batch 24 --steps 8 --parallel none");
     REQUIRE(large.size() == 8);
     for (const std::string way : {"average", "ddp"}) {
-        const auto small = run(2, "--batch 3 --steps 32 --accumulate 4 --parallel " + way);
+        const auto small = losses_with(2, "--batch 3 --steps 32 --accumulate 4 --parallel " + way);
         REQUIRE(small.size() == 32);
         for (std::size_t step = 0; step < large.size(); ++step) {
             const auto first = small.begin() + static_cast<std::ptrdiff_t>(4 * step);
@@ -373,50 +250,23 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto log = folder.path() / "log.jsonl";
-    const std::string common = kLittle + "--steps 8 --log " + log.string() + " --checkpoint " +
-                               (folder.path() / "run").string();
-    REQUIRE(run_trainer(2, common + " --batch 12 --stop-after 4").status == 0);
-    REQUIRE(run_trainer(1, common + " --batch 24 --resume").status == 0);
-    CHECK(losses(log).size() == 8);
-}
-
 TEST_CASE("optimizer, schedule, smoothing and augmentation are what was asked for", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto losses_with = [&](const std::string& option) {
-        const auto log = folder.path() / "log.jsonl";
-        const Run run =
-            run_trainer(1, kLittle + "--batch 24 --steps 3 " + option + " --log " + log.string());
-        INFO(run.output);
-        REQUIRE(run.status == 0);
-        return losses(log);
-    };
-    const auto usual = losses_with("--rate 0.05");
+    const std::string common = "--batch 24 --steps 3 ";
+    const auto usual = losses_with(1, common + "--rate 0.05");
     // from which step on the losses are others: a step moves what the next one sees
-    CHECK(losses_with("--optimizer adamw --rate 0.05")[0] == usual[0]);
-    CHECK(losses_with("--optimizer adamw --rate 0.05")[1] != usual[1]);
-    CHECK(losses_with("--schedule onecycle --rate 0.05")[0] == usual[0]);
-    CHECK(losses_with("--schedule onecycle --rate 0.05")[1] != usual[1]);
-    CHECK(losses_with("--label-smoothing 0.2 --rate 0.05")[0] != usual[0]);
-    CHECK(losses_with("--augment none --rate 0.05")[0] != usual[0]);
+    CHECK(losses_with(1, common + "--optimizer adamw --rate 0.05")[0] == usual[0]);
+    CHECK(losses_with(1, common + "--optimizer adamw --rate 0.05")[1] != usual[1]);
+    CHECK(losses_with(1, common + "--schedule onecycle --rate 0.05")[0] == usual[0]);
+    CHECK(losses_with(1, common + "--schedule onecycle --rate 0.05")[1] != usual[1]);
+    CHECK(losses_with(1, common + "--label-smoothing 0.2 --rate 0.05")[0] != usual[0]);
+    CHECK(losses_with(1, common + "--augment none --rate 0.05")[0] != usual[0]);
 }
 
 TEST_CASE("colours side by side in memory train as colours apart, in every way", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto run = [&](const std::string& options) {
-        const auto log = folder.path() / "log.jsonl";
-        std::filesystem::remove(log);
-        const Run done =
-            run_trainer(2, kLittle + "--batch 12 --steps 6 " + options + " --log " + log.string());
-        INFO(done.output);
-        REQUIRE(done.status == 0);
-        return losses(log);
-    };
-    const auto apart = run("");
+    const std::string common = "--batch 12 --steps 6 ";
+    const auto apart = losses_with(2, common);
     for (const std::string way : {"average", "ddp"}) {
-        const auto side_by_side = run("--channels-last --parallel " + way);
+        const auto side_by_side = losses_with(2, common + "--channels-last --parallel " + way);
         INFO(way);
         REQUIRE(side_by_side.size() == apart.size());
         for (std::size_t step = 0; step < apart.size(); ++step) {

@@ -20,7 +20,7 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp
+    SOURCES bench_ddp_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
     LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp trainer)
   add_test(NAME course.trainer_refusals_test COMMAND trainer_runs_test "[refusal]")

@@ -1,0 +1,130 @@
+// Checkpoints: runs that end, or are ended, and go on.
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/course/trainer_run.hpp"
+#include "tests/course/trainer_support.hpp"
+
+namespace {
+
+// Whole lines: the last one may be being written.
+std::size_t count_lines(const std::filesystem::path& log) {
+    const std::string text = std::filesystem::exists(log) ? read_file(log) : "";
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+// Runs the trainer as one process, and kills it when it is time.
+Run kill_trainer(const std::string& arguments, const std::function<bool()>& it_is_time) {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl(
+            "/bin/sh", "sh", "-c", ("exec " TRAINER " " + arguments + " >/dev/null").c_str(),
+            nullptr
+        );
+        _exit(127);
+    }
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (it_is_time()) {
+            kill(child, SIGKILL);
+        }
+        usleep(1000);
+    }
+    return {.status = WIFSIGNALED(status) ? WTERMSIG(status) : -1, .output = "it ended by itself"};
+}
+
+}  // namespace
+
+TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
+    struct Case {
+        int ranks;
+        const char* model;  // two epochs and more
+        std::size_t stop_after;
+    };
+    const Case one = GENERATE(
+        Case{
+            2,
+            "small --train-size 96 --steps 10 --optimizer adamw --schedule onecycle "
+            "--label-smoothing 0.1",
+            6},
+        // stopped between the steps of a group, it goes on to its end; the epoch's last has two
+        Case{2, "small --train-size 120 --steps 10 --accumulate 3", 5},
+        // on three ranks, where the order of a sum shows
+        Case{3, "small --train-size 108 --steps 6 --parallel ddp", 3},
+        Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
+    );
+    const TemporaryFolder folder;
+    const std::string common =
+        "--model " + std::string(one.model) + " --test-size 30 --batch 12 --log ";
+    const auto whole = folder.path() / "whole.jsonl";
+    const auto parts = folder.path() / "parts.jsonl";
+    const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
+    REQUIRE(run_trainer(one.ranks, common + whole.string()).status == 0);
+    const std::string stop = " --stop-after " + std::to_string(one.stop_after);
+    REQUIRE(run_trainer(one.ranks, common + saved + stop).status == 0);
+    REQUIRE(losses(parts).size() >= one.stop_after);
+    REQUIRE(losses(parts).size() < losses(whole).size());
+    const Run rest = run_trainer(one.ranks, common + saved + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    CHECK(losses(parts) == losses(whole));
+    CHECK(
+        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
+        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
+    );
+    CHECK(count_files(folder.path() / "run") == 1);
+}
+
+TEST_CASE(
+    "a run that is killed three times ends with the weights of one that was not", "[trainer]"
+) {
+    const TemporaryFolder folder;
+    const std::string common = kLittle + "--batch 8 --steps 30 --log ";
+    const auto whole = folder.path() / "whole.jsonl";
+    const auto parts = folder.path() / "parts.jsonl";
+    REQUIRE(run_trainer(1, common + whole.string()).status == 0);
+    const std::string saved = common + parts.string() + " --save-every 1 --checkpoint " +
+                              (folder.path() / "run").string();
+    for (const std::size_t steps : {5U, 11U, 23U}) {  // an epoch has twelve
+        const std::string resume = steps == 5 ? "" : " --resume";
+        const Run killed =
+            kill_trainer(saved + resume, [&] { return count_lines(parts) >= steps; });
+        INFO(killed.output);
+        REQUIRE(killed.status == SIGKILL);
+    }
+    const Run rest = run_trainer(1, saved + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    CHECK(losses(parts) == losses(whole));
+    CHECK(
+        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
+        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
+    );
+}
+
+TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {
+    const TemporaryFolder folder;
+    const std::string to = "--checkpoint " + folder.path().string();
+    const Run run = run_trainer(1, kLittle + "--batch 24 --steps 1 --optimizer adamw " + to);
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    const std::string file = read_file(folder.path() / "checkpoint.pt");
+    CHECK(contains(file, "model.conv1.weight"));
+    CHECK(contains(file, "optimizer.conv1.weight.exp_avg_sq"));
+    // with weights_only=True it takes no other names of Python's than these
+    CHECK(contains(file, "_rebuild_tensor_v2"));
+    CHECK_FALSE(contains(file, "restore_type_tag"));
+}
+
+TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const std::string common = kLittle + "--steps 8 --log " + log.string() + " --checkpoint " +
+                               (folder.path() / "run").string();
+    REQUIRE(run_trainer(2, common + " --batch 12 --stop-after 4").status == 0);
+    REQUIRE(run_trainer(1, common + " --batch 24 --resume").status == 0);
+    CHECK(losses(log).size() == 8);
+}
