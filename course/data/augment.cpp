@@ -16,9 +16,8 @@ constexpr int kPadding = 4;
 constexpr std::array kMean = {0.4914F, 0.4822F, 0.4465F};
 constexpr std::array kDeviation = {0.2470F, 0.2435F, 0.2616F};
 
-// every byte of every colour, normalised once
-std::array<std::array<float, 256>, 3> make_table() {
-    std::array<std::array<float, 256>, 3> table{};
+NormalisedBytes make_table() {
+    NormalisedBytes table{};
     for (std::size_t colour = 0; colour < 3; ++colour) {
         for (std::size_t value = 0; value < 256; ++value) {
             table[colour][value] =
@@ -29,6 +28,11 @@ std::array<std::array<float, 256>, 3> make_table() {
 }
 
 }  // namespace
+
+const NormalisedBytes& normalised_bytes() {
+    static const NormalisedBytes table = make_table();
+    return table;
+}
 
 View random_view(std::uint64_t seed, std::uint64_t epoch, std::uint64_t picture) {
     const std::uint64_t bits = seeded_bits(seeded_bits(seed, epoch), picture);
@@ -41,7 +45,7 @@ View random_view(std::uint64_t seed, std::uint64_t epoch, std::uint64_t picture)
 }
 
 void write_view(std::span<const std::uint8_t> picture, const View& view, std::span<float> out) {
-    static const auto table = make_table();
+    const NormalisedBytes& table = normalised_bytes();
     expects(
         picture.size() == kPictureBytes && out.size() == kPictureBytes,
         "write_view: picture and out must be (3, 32, 32)"

@@ -2,12 +2,18 @@
 // random.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
 #include "course/data/cifar10.hpp"
 
 namespace dist::data {
+
+/// What each byte becomes in each colour: normalised by the mean and deviation of CIFAR-10's training
+/// set.
+using NormalisedBytes = std::array<std::array<float, 256>, 3>;
+const NormalisedBytes& normalised_bytes();
 
 /// Which part of a picture is seen: it is moved by whole pixels, black comes in at the edges.
 struct View {
@@ -20,8 +26,7 @@ struct View {
 /// numbers alone, so that a picture looks the same whichever rank has it.
 View random_view(std::uint64_t seed, std::uint64_t epoch, std::uint64_t picture);
 
-/// Writes a view of a picture as floats, each colour normalised by the mean and deviation of
-/// CIFAR-10's training set.
+/// Writes a view of a picture as normalised floats.
 ///
 /// picture  (3, 32, 32) bytes.
 /// out      (3, 32, 32) float32.

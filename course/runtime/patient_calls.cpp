@@ -3,8 +3,12 @@
 // that does so has used up its time slice when the message comes.
 //
 // They stand before MPI's by name, as the MPI standard (3.1, section 14.2) lets every program have them.
+#include "course/runtime/patient_calls.hpp"
+
 #include <chrono>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include <mpi.h>
 
@@ -12,10 +16,17 @@
 
 namespace {
 
+std::function<void(double)>& long_wait() {
+    static std::function<void(double)> told = [](double) {};
+    return told;
+}
+
 /// As MPI_Wait.
 int wait_patiently(MPI_Request* request, MPI_Status* status) {
     constexpr double kAwake_s = 100e-6;  // most messages of a step are through by then
+    constexpr double kLong_s = 0.5;
     constexpr std::chrono::microseconds kNap(50);
+    constexpr std::chrono::milliseconds kLongNap(5);
     const double begin_s = dist::now_s();
     for (;;) {
         int done = 0;
@@ -23,13 +34,30 @@ int wait_patiently(MPI_Request* request, MPI_Status* status) {
         if (code != MPI_SUCCESS || done != 0) {
             return code;
         }
-        if (dist::now_s() - begin_s > kAwake_s) {
+        const double waited_s = dist::now_s() - begin_s;
+        if (waited_s > kLong_s) {
+            long_wait()(waited_s);
+            std::this_thread::sleep_for(kLongNap);
+        } else if (waited_s > kAwake_s) {
             std::this_thread::sleep_for(kNap);
         }
     }
 }
 
+/// Waits for what a nonblocking call with this result has begun.
+int wait_if(int code, MPI_Request request) {
+    return code != MPI_SUCCESS ? code : wait_patiently(&request, MPI_STATUS_IGNORE);
+}
+
 }  // namespace
+
+namespace dist {
+
+void on_long_wait(std::function<void(double waited_s)> told) {
+    long_wait() = std::move(told);
+}
+
+}  // namespace dist
 
 extern "C" {
 
@@ -40,7 +68,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Send(const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Isend(data, n, type, dst, tag, comm, &request);
-    return code != MPI_SUCCESS ? code : wait_patiently(&request, MPI_STATUS_IGNORE);
+    return wait_if(code, request);
 }
 
 int MPI_Recv(
@@ -73,6 +101,32 @@ int MPI_Sendrecv(
     const int sent = MPI_Send(out, n_out, type_out, dst, tag_out, comm);
     const int code = wait_patiently(&receive, status);
     return sent != MPI_SUCCESS ? sent : code;
+}
+
+int MPI_Allreduce(const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = PMPI_Iallreduce(in, out, n, type, op, comm, &request);
+    return wait_if(code, request);
+}
+
+int MPI_Allgather(
+    const void* in,
+    int n_in,
+    MPI_Datatype type_in,
+    void* out,
+    int n_out,
+    MPI_Datatype type_out,
+    MPI_Comm comm
+) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = PMPI_Iallgather(in, n_in, type_in, out, n_out, type_out, comm, &request);
+    return wait_if(code, request);
+}
+
+int MPI_Bcast(void* data, int n, MPI_Datatype type, int root, MPI_Comm comm) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = PMPI_Ibcast(data, n, type, root, comm, &request);
+    return wait_if(code, request);
 }
 
 }  // extern "C"

@@ -1,4 +1,4 @@
-// bfloat16 where it is safe: LibTorch's autocast on the CPU, for every version from 1.13 on.
+// bfloat16 where it is safe: LibTorch's autocast, for every version from 1.13 on.
 #pragma once
 
 #include <ATen/autocast_mode.h>
@@ -11,7 +11,7 @@ namespace dist::trainer {
 /// stays float32. Gradients are float32 in any case.
 class Autocast {
   public:
-    explicit Autocast(bool enabled) {
+    Autocast(bool enabled, at::DeviceType device) : device_(device) {
         at::autocast::increment_nesting();
         set(enabled);
     }
@@ -27,15 +27,22 @@ class Autocast {
     Autocast& operator=(Autocast&&) = delete;
 
   private:
-    static void set(bool enabled) {
+    void set(bool enabled) const {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-        at::autocast::set_autocast_enabled(at::kCPU, enabled);
-        at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+        at::autocast::set_autocast_enabled(device_, enabled);
+        at::autocast::set_autocast_dtype(device_, at::kBFloat16);
 #else
-        at::autocast::set_cpu_enabled(enabled);
-        at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+        if (device_ == at::kCPU) {
+            at::autocast::set_cpu_enabled(enabled);
+            at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+        } else {
+            at::autocast::set_enabled(enabled);
+            at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
+        }
 #endif
     }
+
+    at::DeviceType device_;
 };
 
 }  // namespace dist::trainer

@@ -39,7 +39,7 @@ struct EpochRecord {
     double duration_s = 0;    ///< training and test
 };
 
-/// Where a run's time went: rank 0's seconds.
+/// Where a run's time went: a rank's seconds.
 struct TimeRecord {
     std::size_t step = 0;  ///< the last
     double data_s = 0;
@@ -52,6 +52,9 @@ struct TimeRecord {
     double total_s = 0;  ///< from the first step on: what is not in a part above is in none
 
     void add(const StepRecord& record);
+
+    /// What takes the same time on every rank, if all are equally fast.
+    [[nodiscard]] double compute_s() const { return data_s + forward_s + backward_s + optimizer_s; }
 };
 
 /// A file with one JSON object a line, each on the disk's way as soon as it is written.

@@ -3,6 +3,7 @@
 
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/last_words.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/stop.hpp"
 #include "course/trainer/train.hpp"
@@ -41,6 +42,7 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    dist::tell_of_death();
     return dist::run_main(argc, argv, [&](const dist::Communicator& comm) {
         return run(argc, argv, comm);
     });

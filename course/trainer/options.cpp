@@ -42,6 +42,14 @@ std::string check_from_1(const std::string& text) {
     return check_whole(text, 1);
 }
 
+std::string check_replicas(const std::string& text) {
+    constexpr int kMost = 64;
+    const bool short_number = text.size() <= 2 && check_from_1(text).empty();
+    return short_number && std::stoi(text) <= kMost
+               ? ""
+               : text + ": give a whole number from 1 to " + std::to_string(kMost);
+}
+
 std::string check_from_0(const std::string& text) {
     return check_whole(text, 0);
 }
@@ -92,6 +100,13 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(check_from_1)
         ->capture_default_str();
     app.add_option(
+           "--last-batch", options.last_batch,
+           "Where the pictures do not fill an epoch's last batch on every rank: fill, from the "
+           "epoch's beginning; short, as PyTorch's sampler has it; drop"
+    )
+        ->check(CLI::IsMember({"fill", "short", "drop"}))
+        ->capture_default_str();
+    app.add_option(
            "--accumulate", options.accumulate,
            "So many steps add their gradients up, and exchange them once: a batch that is as many "
            "times as large, in the memory of one"
@@ -113,6 +128,9 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(check_parallel)
         ->type_name("NAME")
         ->default_str(std::string(way_of(options.parallel).name));
+    app.add_option("--replicas", options.replicas, "Of --parallel dp: threads that share the batch")
+        ->check(check_replicas)
+        ->capture_default_str();
     app.add_option("--train-size", options.train_size, "At most so many training pictures")
         ->check(check_from_0);
     app.add_option("--test-size", options.test_size, "At most so many test pictures")
@@ -152,6 +170,17 @@ void declare_output(CLI::App& app, Options& options) {
         ->needs(checkpoint);
 }
 
+/// Who is waited for, and how long.
+void declare_timeout(CLI::App& app, Options& options) {
+    app.add_option(
+           "--timeout", options.timeout_s,
+           "A rank that the others have waited for so long is named, and the run ends"
+    )
+        ->check(check_rate)
+        ->type_name("SECONDS")
+        ->capture_default_str();
+}
+
 /// How the weights follow the pictures.
 void declare_training(CLI::App& app, Options& options) {
     app.add_option("--seed", options.seed, "Of weights, order and augmentation")
@@ -159,6 +188,12 @@ void declare_training(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
         ->check(CLI::IsMember({"fp32", "bf16"}))
+        ->capture_default_str();
+    app.add_option(
+           "--device", options.device,
+           "cpu, or cuda: a GPU a rank, whose memory holds model and pictures, and NCCL"
+    )
+        ->check(CLI::IsMember({"cpu", "cuda"}))
         ->capture_default_str();
     app.add_flag(
         "--channels-last", options.channels_last,
@@ -205,6 +240,7 @@ void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
     declare_output(app, options);
+    declare_timeout(app, options);
     declare_training(app, options);
 }
 
@@ -225,6 +261,13 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
         throw Stop(std::string(error.what()) + " (--help lists the options)");
     }
     options.rate = options.rate > 0 ? options.rate : usual_rate(options.optimizer);
+    if (app.count("--replicas") > 0 && options.parallel != Parallel::dp) {
+        throw Stop("--replicas is of --parallel dp");
+    }
+    const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
+    if (options.device != "cpu" && !for_gpu) {
+        throw Stop("--device cuda goes with --parallel ddp or none");
+    }
     return std::nullopt;
 }
 
@@ -240,6 +283,7 @@ std::string describe_run(const Options& options, std::size_t pictures, int ranks
     std::ostringstream text;
     text << "model " << options.model << ", seed " << options.seed << ", " << pictures
          << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " of them a step, "
+         << (options.last_batch == "fill" ? "" : "the last batch " + options.last_batch + ", ")
          << (options.accumulate > 1
                  ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "
                  : "")

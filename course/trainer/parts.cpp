@@ -1,8 +1,9 @@
 #include "course/trainer/parts.hpp"
 
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/stack.h>
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -12,7 +13,9 @@
 #include "course/trainer/autocast.hpp"
 #include "course/trainer/batch.hpp"
 #include "course/trainer/checkpoint.hpp"
+#include "course/trainer/device.hpp"
 #include "course/trainer/schedule.hpp"
+#include "course/trainer/stop.hpp"
 #include "course/trainer/together.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
@@ -47,15 +50,25 @@ Parts::Parts(
       report_(report),
       trace_(trace),
       comm_(comm),
+      device_(device_of(options, comm.rank())),
       model_(make_replica(options, comm.rank())),
       strategy_(make_strategy(options, model_, trace, comm)),
       sampler_(
           data.train.size(),
           comm.rank(),
           comm.size(),
-          {.seed = options.seed, .batch = options.batch}
+          {.seed = options.seed,
+           .drop_last = options.last_batch == "drop",
+           .batch = options.last_batch == "short" ? 1 : options.batch}
       ),
       all_steps_(options.steps.value_or(options.epochs * epoch_steps())) {
+    if (epoch_steps() == 0) {
+        throw Stop("--last-batch drop: too few pictures for one step of all ranks");
+    }
+    if (!device_.is_cpu()) {
+        train_pictures_.emplace(data.train, device_);
+        test_pictures_.emplace(data.test, device_);
+    }
     broadcast_statistics();
     together(comm_, [this] { resume(); });
 }
@@ -70,7 +83,13 @@ Accumulation Parts::accumulation() const {
 }
 
 std::size_t Parts::epoch_steps() const {
-    return sampler_.size() / options_.batch;
+    return (sampler_.size() + options_.batch - 1) / options_.batch;  // 0 only if that is refused
+}
+
+std::size_t Parts::pictures_after(std::size_t steps) const {
+    const std::size_t begun = std::min(steps % epoch_steps() * options_.batch, sampler_.size());
+    const std::size_t mine = steps / epoch_steps() * sampler_.size() + begun;
+    return mine * static_cast<std::size_t>(comm_.size());
 }
 
 void Parts::set_epoch(std::size_t epoch) {
@@ -87,7 +106,9 @@ void Parts::train(bool on) {
 nn::Batch Parts::next_batch() {
     record_ = {.step = step_ + 1, .epoch = epoch_ + 1};
     trace_.begin_step();
-    since_begin_.lap_s();
+    if (unreported_.empty()) {
+        since_begin_.lap_s();
+    }
     part_.lap_s();
     work_begin_s_ = now_s();
     const std::size_t begin = step_ % epoch_steps() * options_.batch;
@@ -95,8 +116,9 @@ nn::Batch Parts::next_batch() {
         return options_.augment == "none" ? data::View{}
                                           : data::random_view(options_.seed, epoch_, picture);
     };
+    const std::size_t size = std::min(options_.batch, order_.size() - begin);
     const nn::Batch batch =
-        make_batch(data_.train, std::span(order_).subspan(begin, options_.batch), view);
+        take(data_.train, train_pictures_, std::span(order_).subspan(begin, size), view);
     record_.data_s = part_.lap_s();
     trace_work("data");
     return batch;
@@ -111,7 +133,7 @@ void Parts::zero_gradients() {
 
 // (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
 at::Tensor Parts::forward(const at::Tensor& pictures) {
-    const Autocast autocast(options_.dtype == "bf16");
+    const Autocast autocast(options_.dtype == "bf16", device_.type());
     const auto format =
         options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
     return strategy_->forward(pictures.contiguous(format)).to(at::kFloat);
@@ -121,8 +143,7 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     const at::Tensor loss = at::cross_entropy_loss(
         scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing
     );
-    const at::Tensor right = scores.argmax(1).eq(labels).sum();
-    correct_ = static_cast<std::size_t>(right.item<std::int64_t>());
+    accuracy_ = scores.argmax(1).eq(labels).to(at::kFloat).mean();
     record_.forward_s = part_.lap_s();
     trace_work("forward");
     const at::Tensor share =
@@ -158,21 +179,52 @@ void Parts::optimizer_step() {
 void Parts::end_step(const at::Tensor& loss) {
     trace_.end_step();
     ++step_;
-    // (loss, accuracy) of this rank's batch, then of all
-    const float correct = static_cast<float>(correct_) / static_cast<float>(options_.batch);
-    std::array mean = {loss.item<float>() * static_cast<float>(group_.size()), correct};
-    ring_all_reduce(mean, ReduceOp::mean, comm_);
-    const std::size_t images = options_.batch * static_cast<std::size_t>(comm_.size());
-    record_.loss = mean[0];
-    record_.accuracy = mean[1];
-    record_.images = step_ * images;
-    record_.images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
-    report_.end_step(record_);
+    const auto steps_in_group = static_cast<double>(group_.size());
+    results_.push_back(at::stack({loss.detach() * steps_in_group, accuracy_}));
+    record_.images = pictures_after(step_);
+    unreported_.push_back(record_);
+    // reading a GPU's numbers waits for all that it was asked for: not in every step, then
+    constexpr std::size_t kSeldom = 20;
+    if (device_.is_cpu() || unreported_.size() == kSeldom) {
+        report_steps();
+    }
     const bool at_end = step_ % epoch_steps() == 0 || step_ == steps();  // the loop saves then
     if (options_.save_every && step_ - saved_ >= *options_.save_every && step_ == group_.end &&
         !at_end) {
         save();
     }
+}
+
+void Parts::report_steps() {
+    if (unreported_.empty()) {
+        return;
+    }
+    const at::Tensor results = at::stack(results_).cpu();  // (steps, 2), of this rank's batches
+    const std::span means(results.data_ptr<float>(), static_cast<std::size_t>(results.numel()));
+    ring_all_reduce(means, ReduceOp::mean, comm_);
+    const std::size_t images = pictures_after(step_) - pictures_after(step_ - unreported_.size());
+    for (std::size_t i = 0; i < unreported_.size(); ++i) {
+        unreported_[i].loss = means[2 * i];
+        unreported_[i].accuracy = means[2 * i + 1];
+        unreported_[i].images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
+        report_.end_step(unreported_[i]);
+    }
+    unreported_.clear();
+    results_.clear();
+}
+
+nn::Batch Parts::take(
+    const data::PictureSet& pictures,
+    const std::optional<DevicePictures>& on_device,
+    std::span<const std::size_t> numbers,
+    const std::function<data::View(std::size_t)>& view
+) const {
+    if (!on_device) {
+        return make_batch(pictures, numbers, view);
+    }
+    std::vector<data::View> views;
+    std::ranges::transform(numbers, std::back_inserter(views), view);
+    return on_device->batch(numbers, views);
 }
 
 void Parts::trace_work(const std::string& name) {
@@ -182,6 +234,7 @@ void Parts::trace_work(const std::string& name) {
 }
 
 void Parts::evaluate() {
+    report_steps();
     strategy_->expect_equal(step_);
     if (step_ < all_steps_ && step_ % epoch_steps() != 0) {
         return;
@@ -191,7 +244,9 @@ void Parts::evaluate() {
     const Evaluation result = dist::evaluate(
         [this](const at::Tensor& pictures) { return forward(pictures); },
         [this](std::span<const std::size_t> numbers) {
-            return make_batch(data_.test, numbers, [](std::size_t) { return data::View{}; });
+            return take(data_.test, test_pictures_, numbers, [](std::size_t) {
+                return data::View{};
+            });
         },
         data_.test.size(), options_.batch, comm_
     );
@@ -203,6 +258,7 @@ void Parts::evaluate() {
 }
 
 void Parts::save() {
+    report_steps();
     const Stopwatch watch;
     if (options_.checkpoint.empty()) {
         return;
@@ -223,7 +279,15 @@ void Parts::save() {
 // The statistics of batch normalisations differ between ranks, as each saw its own pictures. As in
 // DistributedDataParallel, rank 0's count.
 void Parts::broadcast_statistics() {
-    broadcast_parameters(model_->buffers(), 0, comm_);
+    const std::vector<at::Tensor> buffers = model_->buffers();
+    std::vector<at::Tensor> on_host;  // on a CPU the buffers themselves
+    for (const at::Tensor& buffer : buffers) {
+        on_host.push_back(buffer.cpu());
+    }
+    broadcast_parameters(on_host, 0, comm_);
+    for (std::size_t i = 0; i < buffers.size(); ++i) {
+        buffers[i].copy_(on_host[i]);
+    }
 }
 
 void Parts::resume() {

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "course/data/cifar10.hpp"
 #include "course/nn/model.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/trainer/accumulation.hpp"
+#include "course/trainer/device_pictures.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/parallel/strategy.hpp"
 #include "course/trainer/report.hpp"
@@ -61,8 +65,22 @@ class Parts final : public TrainingParts {
   private:
     [[nodiscard]] Accumulation accumulation() const;
 
+    /// Pictures that all ranks together have seen after so many steps.
+    [[nodiscard]] std::size_t pictures_after(std::size_t steps) const;
+
     /// Work that began when the last one ended, and ends now.
     void trace_work(const std::string& name);
+
+    /// These pictures of a set, on the device.
+    [[nodiscard]] nn::Batch take(
+        const data::PictureSet& pictures,
+        const std::optional<DevicePictures>& on_device,
+        std::span<const std::size_t> numbers,
+        const std::function<data::View(std::size_t)>& view
+    ) const;
+
+    /// Waits for the losses of the steps since the last call, and reports them.
+    void report_steps();
     void broadcast_statistics();
     void resume();
 
@@ -71,6 +89,9 @@ class Parts final : public TrainingParts {
     Report& report_;
     Trace& trace_;
     const Communicator& comm_;
+    at::Device device_;
+    std::optional<DevicePictures> train_pictures_;  // where the device is not the host
+    std::optional<DevicePictures> test_pictures_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<Strategy> strategy_;
     DistributedSampler sampler_;
@@ -86,7 +107,11 @@ class Parts final : public TrainingParts {
     Stopwatch since_begin_;
     Stopwatch part_;
     double work_begin_s_ = 0;
-    std::size_t correct_ = 0;
+    at::Tensor accuracy_;  // on this rank's pictures
+
+    // steps that are not reported yet
+    std::vector<StepRecord> unreported_;
+    std::vector<at::Tensor> results_;  // of each, (2): loss and accuracy
 };
 
 }  // namespace dist::trainer

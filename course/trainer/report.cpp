@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
+#include <vector>
 
+#include <mpi.h>
+
+#include "course/runtime/error.hpp"
 #include "course/trainer/together.hpp"
 
 namespace dist::trainer {
@@ -60,6 +64,18 @@ std::string to_table(const TimeRecord& times) {
     return table + fmt::format("  {:<13} {:>9.1f} s", "together", times.total_s);
 }
 
+std::string to_straggler(std::span<const double> compute_s) {
+    constexpr double kClose = 1.25;
+    const auto [shortest, longest] = std::ranges::minmax_element(compute_s);
+    if (*longest <= kClose * *shortest) {
+        return "";
+    }
+    return fmt::format(
+        "rank {} computed for {:.1f} s, rank {} for {:.1f} s: each step waits for the slowest",
+        longest - compute_s.begin(), *longest, shortest - compute_s.begin(), *shortest
+    );
+}
+
 Report::Report(const Options& options, const data::Dataset& data, const Communicator& comm)
     : options_(options), data_(data), comm_(comm), progress_(comm.rank() != 0) {
     progress_.print(describe_data(data));
@@ -93,11 +109,11 @@ void Report::begin_epoch(std::size_t epoch) {
 }
 
 void Report::end_step(const StepRecord& record) {
+    times_.add(record);
     if (comm_.rank() != 0) {
         return;
     }
     log_.write(record);
-    times_.add(record);
     ++counted_;
     const auto n = static_cast<double>(counted_);
     const double images = n * static_cast<double>(record.images) / static_cast<double>(record.step);
@@ -139,6 +155,9 @@ void Report::end_save(double seconds) {
 }
 
 void Report::end_run(std::size_t step) {
+    const double mine = times_.compute_s();
+    std::vector<double> compute_s(static_cast<std::size_t>(comm_.size()));
+    MPI_CHECK(MPI_Gather(&mine, 1, MPI_DOUBLE, compute_s.data(), 1, MPI_DOUBLE, 0, comm_.handle()));
     if (comm_.rank() != 0) {
         return;
     }
@@ -155,6 +174,7 @@ void Report::end_run(std::size_t step) {
         return;
     }
     progress_.print(to_table(times_));
+    say(to_straggler(compute_s));
     log_.write(times_);
 }
 

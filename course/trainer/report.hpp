@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "course/data/cifar10.hpp"
@@ -16,6 +17,11 @@ namespace dist::trainer {
 
 /// Seconds and share of each part, and of what is in none of them; no line end.
 std::string to_table(const TimeRecord& times);
+
+/// Names the rank that computed longest and the one that computed shortest; empty if they are close.
+///
+/// compute_s  of every rank.
+std::string to_straggler(std::span<const double> compute_s);
 
 /// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
 class Report {
@@ -37,7 +43,8 @@ class Report {
     /// A line for the screen; none if it is empty.
     void say(const std::string& line);
 
-    /// Prints and logs where the time went, too.
+    /// Prints and logs where the time went, too; and which rank the others waited for, if one was slow.
+    /// Collective.
     ///
     /// step  steps done in all: fewer than the whole run's, if it was to stop early.
     void end_run(std::size_t step);

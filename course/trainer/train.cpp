@@ -6,6 +6,7 @@
 #include "course/data/cifar10.hpp"
 #include "course/trainer/parts.hpp"
 #include "course/trainer/report.hpp"
+#include "course/trainer/timeout.hpp"
 #include "course/trainer/together.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
@@ -20,6 +21,7 @@ void train(const Options& options, const Communicator& comm) {
         data =
             data::load_dataset(options.data, options.train_size, options.test_size, options.seed);
     });
+    const Timeout timeout(options.timeout_s, comm);
     Report report(options, data, comm);
     Trace trace(options.trace, comm);
     Parts parts(options, data, report, trace, comm);

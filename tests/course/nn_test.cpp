@@ -1,8 +1,10 @@
 // The networks: as large as they should be, with the names that torchvision's weights have.
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <string>
 #include <vector>
 
+#include "course/nn/functional_call.hpp"
 #include "course/nn/model.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -64,4 +66,30 @@ TEST_CASE("the small model has no batch normalisation", "[nn]") {
 
 TEST_CASE("a model that does not exist is refused by name", "[nn]") {
     CHECK_THROWS_AS(dist::nn::make_model("resnet33"), std::invalid_argument);
+}
+
+TEST_CASE("functional_call computes with the tensors given, and backward reaches them", "[nn]") {
+    const auto model = dist::nn::make_model("resnet34-imagenet");
+    const auto other = dist::nn::make_model("resnet34-imagenet");
+    const at::Tensor pictures = at::rand({4, 3, 32, 32});
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& parameter : model->parameters()) {
+        copies.push_back(parameter.clone());
+    }
+    for (const at::Tensor& buffer : model->buffers()) {
+        copies.push_back(buffer.clone());
+    }
+    const at::Tensor scores = dist::nn::functional_call(*other, copies, pictures);
+    scores.sum().backward();
+    CHECK(copies.back().item<std::int64_t>() == 1);  // num_batches_tracked of the last
+    CHECK(model->buffers().back().item<std::int64_t>() == 0);
+    for (const auto& parameter : model->named_parameters()) {
+        INFO(parameter.key());
+        CHECK(parameter.value().grad().defined());
+    }
+    CHECK(scores.equal(model->forward(pictures)));
+    CHECK_THROWS_AS(
+        dist::nn::functional_call(*other, std::vector<at::Tensor>{}, pictures),
+        std::invalid_argument
+    );
 }

@@ -63,6 +63,11 @@ TEST_CASE("a data folder that is missing or damaged is refused by name", "[refus
 TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refusal]") {
     check_contains(refusal("--parallel zero3"), "\"zero3\" is not there (yet); there is: average");
     check_contains(refusal("--parallel none"), "--parallel none is one process: train -n 1");
+    check_contains(refusal("--parallel dp"), "--parallel dp is one process: train -n 1");
+    check_contains(refusal("--replicas 3"), "--replicas is of --parallel dp");
+    check_contains(
+        refusal("--batch 49 --last-batch drop"), "--last-batch drop: too few pictures for one step"
+    );
     check_contains(
         refusal("--log /nowhere/log.jsonl"), "--log /nowhere/log.jsonl: cannot be written"
     );
@@ -70,6 +75,30 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(
         refusal("--checkpoint /proc/nowhere"), "--checkpoint /proc/nowhere: cannot be made"
     );
+}
+
+TEST_CASE("--device cuda trains, or says why it cannot", "[refusal]") {
+    check_contains(
+        refusal("--device cuda --parallel average"),
+        "--device cuda goes with --parallel ddp or none"
+    );
+#ifdef TRAINER_GPU
+    const std::string ddp = kTwoSteps + "--parallel ddp --dtype bf16 ";
+    const Run on_cpu = run_program(TRAINER_GPU, 2, ddp);
+    INFO(on_cpu.output);
+    CHECK(on_cpu.status == 0);
+    const Run on_gpu = run_program(TRAINER_GPU, 2, ddp + "--device cuda");
+    INFO(on_gpu.output);
+    if (on_gpu.status == 0) {
+        check_contains(on_gpu.output, "done: test accuracy");
+    } else {
+        CHECK(on_gpu.status == 2);
+        check_contains(on_gpu.output, "sees no GPU here");
+        WARN("skipped: training on a GPU, there is none, or LibTorch is for CPUs");
+    }
+#else
+    WARN("skipped: the trainer for GPUs, built with the CUDA toolkit and NCCL only");
+#endif
 }
 
 TEST_CASE(

@@ -53,7 +53,9 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
         // stopped between the steps of a group, it goes on to its end; the epoch's last has two
         Case{2, "small --train-size 120 --steps 10 --accumulate 3", 5},
         // on three ranks, where the order of a sum shows
-        Case{3, "small --train-size 108 --steps 6 --parallel ddp", 3},
+        Case{3, "small --train-size 108 --steps 6 --parallel ddp", 1},
+        Case{3, "small --train-size 108 --steps 6 --parallel ddp --last-batch short", 3},
+        Case{1, "resnet34-imagenet --train-size 48 --steps 5 --parallel dp --replicas 2", 3},
         Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
     );
     const TemporaryFolder folder;

@@ -250,6 +250,49 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("dp trains as one replica does, however many threads share the batch", "[trainer]") {
+    const auto alone = losses_with(1, "--batch 24 --steps 8 --parallel none");
+    for (const std::string replicas : {"1", "2", "3", "5"}) {
+        const auto shared =
+            losses_with(1, "--batch 24 --steps 8 --parallel dp --replicas " + replicas);
+        REQUIRE(shared.size() == alone.size());
+        for (std::size_t step = 0; step < alone.size(); ++step) {
+            INFO(replicas << " replicas, step " << step);
+            CHECK(shared[step] == Approx(alone[step]).epsilon(1e-4));
+        }
+    }
+    // a thread of its own has bfloat16 too
+    CHECK(
+        losses_with(1, "--batch 24 --steps 1 --parallel dp --dtype bf16")[0] ==
+        losses_with(1, "--batch 24 --steps 1 --parallel none --dtype bf16")[0]
+    );
+}
+
+TEST_CASE("the last batch of an epoch is filled, short or dropped", "[trainer]") {
+    // 96 pictures, two ranks with 20 each: two steps of 40, and 16 pictures more
+    const auto images = [](const std::string& last_batch) {
+        const TemporaryFolder folder;
+        const auto log = folder.path() / "log.jsonl";
+        const Run run = run_trainer(
+            2, kLittle + "--batch 20 --epochs 2 --parallel ddp --last-batch " + last_batch +
+                   " --log " + log.string()
+        );
+        INFO(run.output);
+        REQUIRE(run.status == 0);
+        std::vector<std::size_t> seen;
+        for (const auto& record : read_log(log)) {
+            if (record.contains("images")) {
+                seen.push_back(record.at("images"));
+            }
+        }
+        return seen;
+    };
+    using Seen = std::vector<std::size_t>;
+    CHECK(images("fill") == Seen{40, 80, 120, 160, 200, 240});
+    CHECK(images("short") == Seen{40, 80, 96, 136, 176, 192});
+    CHECK(images("drop") == Seen{40, 80, 120, 160});
+}
+
 TEST_CASE("optimizer, schedule, smoothing and augmentation are what was asked for", "[trainer]") {
     const std::string common = "--batch 24 --steps 3 ";
     const auto usual = losses_with(1, common + "--rate 0.05");

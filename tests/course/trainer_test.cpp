@@ -67,6 +67,14 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
         CHECK(contains(refusal({"--rate", rate}), std::string(rate) + ": give a number above 0"));
     }
     CHECK(contains(refusal({"--accumulate", "0"}), "--accumulate: 0: give a whole number"));
+    for (const char* const replicas : {"0", "65", "two", "-1", "1000"}) {
+        CHECK(contains(
+            refusal({"--parallel", "dp", "--replicas", replicas}),
+            std::string(replicas) + ": give a whole number from 1 to 64"
+        ));
+    }
+    CHECK(contains(refusal({"--timeout", "0"}), "--timeout: 0: give a number above 0"));
+    CHECK(contains(refusal({"--last-batch", "keep"}), "short"));
     CHECK(contains(refusal({"--momentum", "nan"}), "from 0 up to 1"));
     CHECK(contains(refusal({"--seed=-1"}), "--seed"));
     CHECK(contains(refusal({"--stop-after", "2"}), "--checkpoint"));
@@ -149,6 +157,18 @@ TEST_CASE("a table says where the time went, with what is in no part", "[trainer
     CHECK(contains(table, "  communication       0.0 s   0.0 %\n"));
     CHECK(contains(table, "  other               2.5 s  25.0 %\n"));
     CHECK(table.ends_with("  together           10.0 s"));
+}
+
+TEST_CASE("a rank that computed far longer than the others is named", "[trainer]") {
+    const std::vector<double> slow = {20.0, 19.0, 40.0};
+    CHECK(
+        to_straggler(slow) ==
+        "rank 2 computed for 40.0 s, rank 1 for 19.0 s: each step waits for the slowest"
+    );
+    const std::vector<double> close = {20.0, 19.0, 21.0};
+    CHECK(to_straggler(close).empty());
+    const std::vector<double> alone = {20.0};
+    CHECK(to_straggler(alone).empty());
 }
 
 TEST_CASE("a status is one short line", "[trainer]") {

@@ -17,12 +17,21 @@ if(LibTorch_FOUND)
 
   add_part_test(nn_test SOURCES nn_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
 
+  set(trainer_sources ${PROJECT_SOURCE_DIR}/course/trainer)
+  add_part_test(device_pictures_test
+    SOURCES device_pictures_test.cpp ${trainer_sources}/batch.cpp ${trainer_sources}/device_pictures.cpp
+    LIBRARIES dist::data LibTorch::LibTorch dist::lines_only dist::optimised_little)
+
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
+    SOURCES bench_ddp_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
     LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp trainer)
+  if(SHARDLINGS_GPU)
+    add_dependencies(trainer_runs_test trainer_gpu)
+    target_compile_definitions(trainer_runs_test PRIVATE TRAINER_GPU="$<TARGET_FILE:trainer_gpu>")
+  endif()
   add_test(NAME course.trainer_refusals_test COMMAND trainer_runs_test "[refusal]")
   set_tests_properties(course.trainer_refusals_test PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   target_compile_definitions(trainer_runs_test PRIVATE

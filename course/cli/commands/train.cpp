@@ -7,6 +7,7 @@
 #include "course/cli/build/setup.hpp"
 #include "course/cli/commands/command.hpp"
 #include "course/cli/commands/passed_on.hpp"
+#include "course/cli/launch/gpu.hpp"
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/mine.hpp"
 #include "course/cli/process/error.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 struct TrainOptions {
     int ranks = 2;
+    bool ranks_given = false;
     std::string stack = "reference";
     bool help = false;
 };
@@ -38,9 +40,14 @@ trainer::Options read_options(const std::vector<std::string>& words) {
     return options;
 }
 
-void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
+void train(Context& context, TrainOptions options, const std::vector<std::string>& words) {
+    const trainer::Options read = read_options(words);
+    const trainer::Way& way = way_of(read.parallel);
+    if (way.one_process && !options.ranks_given) {
+        options.ranks = 1;
+    }
     expect_rank_count(options.ranks);
-    const std::vector<std::string>& used = way_of(read_options(words).parallel).uses;
+    const std::vector<std::string>& used = way.uses;
     ensure_torch(context);
     std::string target = "trainer";
     std::vector<std::string> mine;
@@ -48,6 +55,12 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
         mine = finished_exercises(context, used);
         configure_mine(context, mine);
         target = "trainer_mine";
+    }
+    if (read.device == "cuda") {
+        if (const std::string missing = gpu_code_missing(context); !missing.empty()) {
+            throw CommandError(exit_status::kFailed, "--device cuda " + missing);
+        }
+        target += "_gpu";
     }
     const auto program = context.build_folder() / "course" / "trainer" / target;
     build_with_notice(
@@ -62,14 +75,17 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
 void add_train(Command& app, Context& context) {
     auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
     auto options = std::make_shared<TrainOptions>();
-    command.add_option("-n,--ranks", options->ranks, "Processes").capture_default_str();
+    auto ranks = command.add_option(
+        "-n,--ranks", options->ranks, "Processes: 2, or 1 where --parallel is of one"
+    );
     command.add_option("--stack", options->stack, "Whose code carries the gradients")
         .one_of({"reference", "mine"})
         .capture_default_str();
     command.add_flag("--help-trainer", options->help, "The trainer's own options");
     command.footer(trainer::options_help());
     pass_on_the_rest(command, context);
-    command.callback([&context, command, options] {
+    command.callback([&context, command, options, ranks] {
+        options->ranks_given = ranks.count() > 0;
         if (options->help) {
             fmt::print("{}", trainer::options_help());
         } else {

@@ -53,6 +53,7 @@ DdpOptions parse(int argc, char** argv, std::string& help) {
         "average   average_gradients after backward, chapter 05\n"
         "ddp       the Reducer of chapter 06, its messages on a thread of their own\n"
         "pytorch   PyTorch's own c10d::Reducer over the course's ring, in the same way\n"
+        "gloo      PyTorch's own c10d::Reducer over Gloo (TCP), where libgloo-dev is installed\n"
     );
     app.add_option("--model", options.model, "resnet34, resnet34-imagenet or small")
         ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small"}))
@@ -63,7 +64,7 @@ DdpOptions parse(int argc, char** argv, std::string& help) {
     app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--ways", options.ways, "Which: none,average,ddp,pytorch")
+    app.add_option("--ways", options.ways, "Which, as none,ddp,pytorch")
         ->delimiter(',')
         ->check(CLI::IsMember(contestant_names()))
         ->allow_extra_args(false);

@@ -1,9 +1,9 @@
 #include "course/lab/ddp/contestant.hpp"
 
 #include <ATen/ops/cross_entropy_loss.h>
-#include <stdexcept>
 #include <utility>
 
+#include "course/nn/bucket_limits.hpp"
 #include "exercises/05_data_parallel/average_gradients.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "exercises/06_ddp/overlap.hpp"
@@ -44,7 +44,7 @@ class Ddp final : public Contestant {
           buckets_comm_(comm.dup()),
           reducer_(
               parameters(),
-              {kFirstLimit, kLimit},
+              {nn::kFirstBucketBytes, nn::kBucketBytes},
               overlapped_hook(thread_, all_reduce_hook(buckets_comm_)),
               comm
           ) {}
@@ -79,7 +79,11 @@ void Contestant::zero_gradients() const {
 }
 
 std::vector<std::string> contestant_names() {
-    return {"none", "average", "ddp", "pytorch"};
+    std::vector<std::string> names = {"none", "average", "ddp", "pytorch"};
+#ifdef SHARDLINGS_GLOO
+    names.emplace_back("gloo");
+#endif
+    return names;
 }
 
 std::unique_ptr<Contestant> make_contestant(
@@ -94,10 +98,7 @@ std::unique_ptr<Contestant> make_contestant(
     if (name == "ddp") {
         return std::make_unique<Ddp>(std::move(model), comm);
     }
-    if (name == "pytorch") {
-        return make_pytorch(std::move(model), comm);
-    }
-    throw std::invalid_argument(name + ": none, average, ddp, or pytorch");
+    return make_pytorch(name, std::move(model), comm);
 }
 
 }  // namespace dist::lab

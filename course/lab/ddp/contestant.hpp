@@ -41,6 +41,7 @@ class Contestant {
 ///   average   average_gradients after backward, chapter 05
 ///   ddp       the Reducer of chapter 06, on a thread of its own
 ///   pytorch   PyTorch's own c10d::Reducer, over this course's ring, on a thread of its own
+///   gloo      PyTorch's own c10d::Reducer, over Gloo; where its headers are
 std::vector<std::string> contestant_names();
 
 /// comm  outlives the contestant.
@@ -50,14 +51,9 @@ std::unique_ptr<Contestant> make_contestant(
     const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
 );
 
-/// Bytes, as PyTorch has them: of a first bucket, and of all others.
-inline constexpr std::size_t kMebi = 1024UL * 1024UL;
-inline constexpr std::size_t kFirstLimit = 1 * kMebi;
-inline constexpr std::size_t kLimit = 25 * kMebi;
-
-/// As make_contestant("pytorch", ...).
+/// As make_contestant("pytorch", ...) or ("gloo", ...).
 std::unique_ptr<Contestant> make_pytorch(
-    std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
 );
 
 }  // namespace dist::lab

@@ -8,15 +8,12 @@
 #include <mpi.h>
 
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
-#include <torch/version.h>
-#if TORCH_VERSION_MAJOR >= 2
-#include <torch/csrc/distributed/c10d/Backend.hpp>
-#endif
 
+#include "course/lab/ddp/backend.hpp"
 #include "course/lab/ddp/contestant.hpp"
+#include "course/nn/bucket_limits.hpp"
 #include "course/runtime/error.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/06_ddp/gradient_buckets.hpp"
@@ -26,11 +23,6 @@ namespace dist::lab {
 
 namespace {
 
-#if TORCH_VERSION_MAJOR >= 2
-using BackendBase = c10d::Backend;
-#else
-using BackendBase = c10d::ProcessGroup;
-#endif
 using FuturePtr = c10::intrusive_ptr<c10::ivalue::Future>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
@@ -97,7 +89,7 @@ class RingBackend final : public BackendBase {
     const Communicator& comm_;
 };
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const c10::intrusive_ptr<RingBackend>& backend) {
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const c10::intrusive_ptr<BackendBase>& backend) {
 #if TORCH_VERSION_MAJOR >= 2
     const auto store = c10::make_intrusive<c10d::HashStore>();
     const int rank = backend->getRank();
@@ -132,18 +124,19 @@ std::shared_ptr<R> make_reducer(
     using Buckets = std::vector<Bucket>;
     Sizes order(parameters.size());
     std::iota(order.rbegin(), order.rend(), 0);
-    const Buckets buckets = gradient_buckets(parameters, order, Sizes{kFirstLimit, kLimit});
+    const Buckets buckets =
+        gradient_buckets(parameters, order, Sizes{nn::kFirstBucketBytes, nn::kBucketBytes});
     const Flags dense(parameters.size(), false);
-    const auto limit = static_cast<std::int64_t>(kLimit);
-    const auto first = static_cast<std::int64_t>(kFirstLimit);
+    const auto limit = static_cast<std::int64_t>(nn::kBucketBytes);
+    const auto first = static_cast<std::int64_t>(nn::kFirstBucketBytes);
     constexpr bool kFindUnused = false;
     constexpr bool kViews = true;
     if constexpr (std::is_constructible_v<
                       R, Tensors, Buckets, Sizes, Group, Flags, std::int64_t, bool, bool, Names,
                       std::int64_t>) {
         return std::make_shared<R>(
-            parameters, buckets, Sizes(buckets.size(), kLimit), group, dense, limit, kFindUnused,
-            kViews, Names{}, first
+            parameters, buckets, Sizes(buckets.size(), nn::kBucketBytes), group, dense, limit,
+            kFindUnused, kViews, Names{}, first
         );
     } else if constexpr (std::is_constructible_v<
                              R, Tensors, Buckets, Group, Flags, std::int64_t, bool, bool, Names,
@@ -168,13 +161,10 @@ std::shared_ptr<R> make_reducer(
 
 class Pytorch final : public Contestant {
   public:
-    Pytorch(std::shared_ptr<nn::Model> model, const Communicator& comm)
+    Pytorch(const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm)
         : Contestant(std::move(model)),
           buckets_comm_(comm.dup()),
-          reducer_(make_reducer(
-              parameters(),
-              make_group(c10::make_intrusive<RingBackend>(thread_, buckets_comm_, comm))
-          )),
+          reducer_(make_reducer(parameters(), make_group(make_backend(name, comm)))),
           logger_(std::make_shared<c10d::Logger>(reducer_)) {
         reducer_->set_logger(logger_);
     }
@@ -195,6 +185,18 @@ class Pytorch final : public Contestant {
     }
 
   private:
+    c10::intrusive_ptr<BackendBase> make_backend(
+        const std::string& name, const Communicator& comm
+    ) {
+#ifdef SHARDLINGS_GLOO
+        if (name == "gloo") {
+            return make_gloo(comm);
+        }
+#endif
+        expects(name == "pytorch", "make_contestant: there is no such way");
+        return c10::make_intrusive<RingBackend>(thread_, buckets_comm_, comm);
+    }
+
     Communicator buckets_comm_;
     CommThread thread_;
     std::shared_ptr<c10d::Reducer> reducer_;
@@ -204,9 +206,9 @@ class Pytorch final : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> make_pytorch(
-    std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
 ) {
-    return std::make_unique<Pytorch>(std::move(model), comm);
+    return std::make_unique<Pytorch>(name, std::move(model), comm);
 }
 
 }  // namespace dist::lab

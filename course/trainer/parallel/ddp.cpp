@@ -5,16 +5,13 @@
 #include <span>
 #include <utility>
 
+#include "course/nn/bucket_limits.hpp"
 #include "course/runtime/clock.hpp"
+#include "course/trainer/parallel/nccl_hook.hpp"
 
 namespace dist::trainer {
 
 namespace {
-
-// Bytes, as PyTorch has them: the first bucket is to be on its way soon.
-constexpr std::size_t kMebi = 1024UL * 1024UL;
-constexpr std::size_t kFirstLimit = 1 * kMebi;
-constexpr std::size_t kLimit = 25 * kMebi;
 
 constexpr const char* kOrder = "ddp.order";
 
@@ -24,6 +21,7 @@ Ddp::Ddp(
     const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
 )
     : Replicas(options, std::move(model), comm, "the Reducer of autograd_hooks"),
+      on_gpu_(options.device == "cuda"),
       trace_(trace),
       buckets_comm_(comm.dup()) {
     std::vector<std::size_t> backwards(parameters().size());
@@ -45,6 +43,7 @@ void Ddp::exchange_gradients() {
 
 StateDict Ddp::state_dict() const {
     StateDict state = Replicas::state_dict();
+    reducer_->prepare_for_backward();  // after the first step, makes the plan of all others
     const at::Tensor order = at::empty({static_cast<std::int64_t>(numbers_.size())}, at::kLong);
     auto* next = order.data_ptr<std::int64_t>();
     for (const Bucket& bucket : reducer_->buckets()) {
@@ -67,8 +66,12 @@ void Ddp::load_state_dict(const StateDict& state) {
     }
 }
 
-CommHook Ddp::traced_hook() const {
-    return [&trace = trace_, hook = all_reduce_hook(buckets_comm_)](const at::Tensor& flat) {
+CommHook Ddp::make_hook() {
+    if (on_gpu_) {
+        return nccl_hook(comm());
+    }
+    CommHook traced = [&trace = trace_,
+                       hook = all_reduce_hook(buckets_comm_)](const at::Tensor& flat) {
         const double begin_s = now_s();
         std::future<void> done = hook(flat);
         done.wait();
@@ -76,6 +79,7 @@ CommHook Ddp::traced_hook() const {
         trace.add(Lane::communication, all_reduce_name(bucket), begin_s, now_s());
         return done;
     };
+    return overlapped_hook(thread_, std::move(traced));
 }
 
 void Ddp::make_reducer(const std::vector<std::size_t>& order) {
@@ -86,8 +90,8 @@ void Ddp::make_reducer(const std::vector<std::size_t>& order) {
     }
     reducer_.reset();
     reducer_ = std::make_unique<Reducer>(
-        std::move(ordered), std::vector{kFirstLimit, kLimit},
-        overlapped_hook(thread_, traced_hook()), comm()
+        std::move(ordered), std::vector{nn::kFirstBucketBytes, nn::kBucketBytes}, make_hook(),
+        comm()
     );
 }
 

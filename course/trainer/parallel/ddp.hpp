@@ -26,12 +26,13 @@ class Ddp final : public Replicas {
     void load_state_dict(const StateDict& state) override;
 
   private:
-    /// all_reduce_hook(), which the trace is told of.
-    [[nodiscard]] CommHook traced_hook() const;
+    /// all_reduce_hook() on the thread, which the trace is told of; on a GPU NCCL's.
+    [[nodiscard]] CommHook make_hook();
 
     /// order  numbers of the parameters, in which their gradients are expected.
     void make_reducer(const std::vector<std::size_t>& order);
 
+    bool on_gpu_;
     Trace& trace_;
     Communicator buckets_comm_;  // the loss is averaged on the other while buckets are under way
     CommThread thread_;

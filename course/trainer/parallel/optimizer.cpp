@@ -102,7 +102,9 @@ void load_optimizer_state(
         StateDict own;
         for (auto i = state.lower_bound(prefix); i != state.end() && i->first.starts_with(prefix);
              ++i) {
-            own[i->first.substr(prefix.size())] = i->second;
+            const bool counts = i->second.dim() == 0;  // as "step" does, on the host
+            own[i->first.substr(prefix.size())] =
+                counts ? i->second : i->second.to(parameter.value().device());
         }
         if (!own.empty()) {
             optimizer.state()[key_of<Key>(parameter.value())] = from_tensors(own);

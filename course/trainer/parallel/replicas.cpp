@@ -11,6 +11,7 @@
 
 #include "course/runtime/error.hpp"
 #include "course/runtime/seeded.hpp"
+#include "course/trainer/device.hpp"
 #include "course/trainer/parallel/optimizer.hpp"
 #include "course/trainer/stop.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
@@ -45,6 +46,7 @@ Replicas::Replicas(
       author_(std::move(author)) {
     // every replica was made with weights of its own; from here on they are rank 0's
     broadcast_parameters(parameters_, 0, comm_);
+    model_->to(device_of(options, comm_.rank()));  // the parameters stay the same ones
 }
 
 at::Tensor Replicas::forward(const at::Tensor& pictures) {
@@ -59,7 +61,7 @@ void Replicas::step(double rate) {
 void Replicas::expect_equal(std::size_t done) const {
     std::uint64_t mine = 0;
     for (const at::Tensor& parameter : parameters_) {
-        const at::Tensor data = parameter.detach().contiguous();
+        const at::Tensor data = parameter.detach().cpu().contiguous();
         const std::string_view bytes(static_cast<const char*>(data.data_ptr()), data.nbytes());
         mine = seeded_bits(mine, std::hash<std::string_view>()(bytes));
     }
@@ -82,6 +84,9 @@ StateDict Replicas::state_dict() const {
     StateDict state = optimizer_state(*optimizer_, model_->named_parameters());
     for (const auto& [name, tensor] : all_tensors(*model_)) {
         state[name] = tensor;
+    }
+    for (auto& [name, tensor] : state) {
+        tensor = tensor.cpu();  // to be read without a GPU as well
     }
     return state;
 }

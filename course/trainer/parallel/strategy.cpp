@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "course/trainer/parallel/average.hpp"
+#include "course/trainer/parallel/data_parallel.hpp"
 #include "course/trainer/parallel/ddp.hpp"
 #include "course/trainer/stop.hpp"
 
@@ -12,14 +13,16 @@ namespace dist::trainer {
 std::unique_ptr<Strategy> make_strategy(
     const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
 ) {
+    const Way& way = way_of(options.parallel);
+    if (way.one_process && comm.size() > 1) {
+        throw Stop("--parallel " + std::string(way.name) + " is one process: train -n 1");
+    }
     switch (options.parallel) {
         case Parallel::average:
-            return std::make_unique<Average>(options, std::move(model), trace, comm);
         case Parallel::none:
-            if (comm.size() > 1) {
-                throw Stop("--parallel none is one process: train -n 1");
-            }
             return std::make_unique<Average>(options, std::move(model), trace, comm);
+        case Parallel::dp:
+            return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:
             return std::make_unique<Ddp>(options, std::move(model), trace, comm);
     }

@@ -9,6 +9,7 @@
 //
 //                 is made with             forward            exchange_gradients       step
 //   average       equal replicas           the model's        all-reduce               every parameter
+//   dp            threads, a replica each  on copies          nothing: backward did    every parameter
 //   ddp           hooks on parameters      the model's        waits for its buckets    every parameter
 //   accumulation  another way, and k       that way's         in one call of k         in one call of k
 //   ZeRO-1        a shard's optimizer      the model's        reduce-scatter           shard, all-gather

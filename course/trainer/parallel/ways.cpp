@@ -17,10 +17,17 @@ std::span<const Way> ways() {
          "equal replicas, gradients averaged while backward makes others",
          {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
           "gradient_buckets", "autograd_hooks", "overlap", "ring_all_reduce"}},
+        {Parallel::dp,
+         "dp",
+         "one process, whose threads have a replica each (--replicas)",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "data_parallel"},
+         /*one_process=*/true},
         {Parallel::none,
          "none",
          "one process, which exchanges nothing",
-         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters"}},
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters"},
+         /*one_process=*/true},
     };
     return all;
 }

@@ -10,13 +10,14 @@
 namespace dist::trainer {
 
 /// One way each; a new one is a word here, a line in ways.cpp, and a file beside average.cpp.
-enum class Parallel { average, ddp, none };
+enum class Parallel { average, ddp, dp, none };
 
 struct Way {
     Parallel parallel;
     std::string_view name;          ///< for --parallel
     std::string_view what;          ///< one line, for --help
     std::vector<std::string> uses;  ///< the exercises that the trainer calls for it
+    bool one_process = false;
 };
 
 /// Every way there is, the first being the default.

@@ -1,0 +1,25 @@
+#include "course/nn/functional_call.hpp"
+
+#include <torch/csrc/autograd/variable.h>
+
+#include "course/runtime/error.hpp"
+
+namespace dist::nn {
+
+at::Tensor functional_call(
+    Model& model, std::span<const at::Tensor> tensors, const at::Tensor& pictures
+) {
+    std::vector<at::Tensor> places = model.parameters();
+    for (const at::Tensor& buffer : model.buffers()) {
+        places.push_back(buffer);
+    }
+    expects(places.size() == tensors.size(), "functional_call: one tensor for each of the model's");
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        using namespace torch::autograd::impl;
+        places[i].set_data(tensors[i]);  // its numbers, and its place in the graph
+        set_gradient_edge(places[i], gradient_edge(tensors[i]));
+    }
+    return model.forward(pictures);
+}
+
+}  // namespace dist::nn
