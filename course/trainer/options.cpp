@@ -131,6 +131,13 @@ void declare_run(CLI::App& app, Options& options) {
     app.add_option("--replicas", options.replicas, "Of --parallel dp: threads that share the batch")
         ->check(check_replicas)
         ->capture_default_str();
+    app.add_option(
+           "--bucket-cap-mb", options.bucket_cap_mb,
+           "Of --parallel ddp: MiB at which a bucket of gradients is full; 0: one a parameter"
+    )
+        ->check(check_from_0)
+        ->type_name("MIB")
+        ->capture_default_str();
     app.add_option("--train-size", options.train_size, "At most so many training pictures")
         ->check(check_from_0);
     app.add_option("--test-size", options.test_size, "At most so many test pictures")

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "course/nn/bucket_limits.hpp"
 #include "course/trainer/parallel/ways.hpp"
 
 namespace dist::trainer {
@@ -20,11 +21,12 @@ struct Options {
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
     std::size_t epochs = 20;
     Parallel parallel = Parallel::average;
-    std::size_t replicas = 2;               ///< of dp
-    std::filesystem::path log;              ///< empty: none
-    std::filesystem::path trace;            ///< a folder; empty: none
-    std::filesystem::path checkpoint;       ///< a folder; empty: none
-    std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
+    std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
+    std::size_t replicas = 2;                      ///< of dp
+    std::filesystem::path log;                     ///< empty: none
+    std::filesystem::path trace;                   ///< a folder; empty: none
+    std::filesystem::path checkpoint;              ///< a folder; empty: none
+    std::optional<std::size_t> save_every;         ///< steps; also at the end of each epoch
     bool resume = false;
     double timeout_s = 600;
     std::uint64_t seed = 1;

@@ -23,6 +23,7 @@
 #include "course/lab/measure.hpp"
 #include "course/lab/options.hpp"
 #include "course/lab/statistics.hpp"
+#include "course/nn/bucket_limits.hpp"
 #include "course/runtime/environment.hpp"
 
 namespace dist::lab {
@@ -31,6 +32,7 @@ namespace {
 struct DdpOptions {
     std::string model = "resnet34-imagenet";
     std::int64_t batch = 64;
+    std::size_t bucket_cap_mb = nn::kBucketCapMb;
     int rounds = 15;
     std::vector<std::string> ways = contestant_names();
     bool json = false;
@@ -60,6 +62,12 @@ DdpOptions parse(int argc, char** argv, std::string& help) {
         ->capture_default_str();
     app.add_option("--batch", options.batch, "Pictures per rank")
         ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option(
+           "--bucket-cap-mb", options.bucket_cap_mb,
+           "MiB at which a bucket is full; 0: one a parameter"
+    )
+        ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
         ->check(CLI::Range(1, 1'000'000))
@@ -177,7 +185,8 @@ std::string measure(const DdpOptions& options, const Communicator& comm) {
     Ways ways;
     for (const std::string& name : options.ways) {
         torch::manual_seed(1);  // the same weights for all
-        ways.emplace_back(name, make_contestant(name, nn::make_model(options.model), comm));
+        const auto limits = nn::bucket_limits(options.bucket_cap_mb);
+        ways.emplace_back(name, make_contestant(name, nn::make_model(options.model), limits, comm));
     }
     std::map<std::string, Times> times;
     constexpr int kWarmUp = 2;  // in the second, plans are made anew

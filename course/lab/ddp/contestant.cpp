@@ -3,7 +3,6 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <utility>
 
-#include "course/nn/bucket_limits.hpp"
 #include "exercises/05_data_parallel/average_gradients.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "exercises/06_ddp/overlap.hpp"
@@ -39,14 +38,13 @@ class Average final : public Contestant {
 
 class Ddp final : public Contestant {
   public:
-    Ddp(std::shared_ptr<nn::Model> model, const Communicator& comm)
+    Ddp(std::shared_ptr<nn::Model> model,
+        const std::vector<std::size_t>& limits,
+        const Communicator& comm)
         : Contestant(std::move(model)),
           buckets_comm_(comm.dup()),
           reducer_(
-              parameters(),
-              {nn::kFirstBucketBytes, nn::kBucketBytes},
-              overlapped_hook(thread_, all_reduce_hook(buckets_comm_)),
-              comm
+              parameters(), limits, overlapped_hook(thread_, all_reduce_hook(buckets_comm_)), comm
           ) {}
 
     void step(const nn::Batch& batch) override {
@@ -87,7 +85,10 @@ std::vector<std::string> contestant_names() {
 }
 
 std::unique_ptr<Contestant> make_contestant(
-    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name,
+    std::shared_ptr<nn::Model> model,
+    const std::vector<std::size_t>& limits,
+    const Communicator& comm
 ) {
     if (name == "none") {
         return std::make_unique<None>(std::move(model));
@@ -96,9 +97,9 @@ std::unique_ptr<Contestant> make_contestant(
         return std::make_unique<Average>(std::move(model), comm);
     }
     if (name == "ddp") {
-        return std::make_unique<Ddp>(std::move(model), comm);
+        return std::make_unique<Ddp>(std::move(model), limits, comm);
     }
-    return make_pytorch(name, std::move(model), comm);
+    return make_pytorch(name, std::move(model), limits, comm);
 }
 
 }  // namespace dist::lab

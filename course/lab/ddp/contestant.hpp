@@ -44,16 +44,23 @@ class Contestant {
 ///   gloo      PyTorch's own c10d::Reducer, over Gloo; where its headers are
 std::vector<std::string> contestant_names();
 
-/// comm  outlives the contestant.
+/// limits  of buckets, in bytes.
+/// comm    outlives the contestant.
 ///
 /// Errors  std::invalid_argument for any other name.
 std::unique_ptr<Contestant> make_contestant(
-    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name,
+    std::shared_ptr<nn::Model> model,
+    const std::vector<std::size_t>& limits,
+    const Communicator& comm
 );
 
 /// As make_contestant("pytorch", ...) or ("gloo", ...).
 std::unique_ptr<Contestant> make_pytorch(
-    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name,
+    std::shared_ptr<nn::Model> model,
+    const std::vector<std::size_t>& limits,
+    const Communicator& comm
 );
 
 }  // namespace dist::lab

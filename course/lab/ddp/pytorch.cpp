@@ -13,7 +13,6 @@
 
 #include "course/lab/ddp/backend.hpp"
 #include "course/lab/ddp/contestant.hpp"
-#include "course/nn/bucket_limits.hpp"
 #include "course/runtime/error.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/06_ddp/gradient_buckets.hpp"
@@ -114,7 +113,9 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const c10::intrusive_ptr<Backe
 /// The constructor gained and lost parameters from version to version.
 template <class R = c10d::Reducer>
 std::shared_ptr<R> make_reducer(
-    const std::vector<at::Tensor>& parameters, const c10::intrusive_ptr<c10d::ProcessGroup>& group
+    const std::vector<at::Tensor>& parameters,
+    const std::vector<std::size_t>& limits,
+    const c10::intrusive_ptr<c10d::ProcessGroup>& group
 ) {
     using Tensors = std::vector<at::Tensor>;
     using Names = std::unordered_map<std::size_t, std::string>;
@@ -124,18 +125,17 @@ std::shared_ptr<R> make_reducer(
     using Buckets = std::vector<Bucket>;
     Sizes order(parameters.size());
     std::iota(order.rbegin(), order.rend(), 0);
-    const Buckets buckets =
-        gradient_buckets(parameters, order, Sizes{nn::kFirstBucketBytes, nn::kBucketBytes});
+    const Buckets buckets = gradient_buckets(parameters, order, limits);
     const Flags dense(parameters.size(), false);
-    const auto limit = static_cast<std::int64_t>(nn::kBucketBytes);
-    const auto first = static_cast<std::int64_t>(nn::kFirstBucketBytes);
+    const auto limit = static_cast<std::int64_t>(limits.back());
+    const auto first = static_cast<std::int64_t>(limits.front());
     constexpr bool kFindUnused = false;
     constexpr bool kViews = true;
     if constexpr (std::is_constructible_v<
                       R, Tensors, Buckets, Sizes, Group, Flags, std::int64_t, bool, bool, Names,
                       std::int64_t>) {
         return std::make_shared<R>(
-            parameters, buckets, Sizes(buckets.size(), nn::kBucketBytes), group, dense, limit,
+            parameters, buckets, Sizes(buckets.size(), limits.back()), group, dense, limit,
             kFindUnused, kViews, Names{}, first
         );
     } else if constexpr (std::is_constructible_v<
@@ -161,10 +161,15 @@ std::shared_ptr<R> make_reducer(
 
 class Pytorch final : public Contestant {
   public:
-    Pytorch(const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm)
+    Pytorch(
+        const std::string& name,
+        std::shared_ptr<nn::Model> model,
+        const std::vector<std::size_t>& limits,
+        const Communicator& comm
+    )
         : Contestant(std::move(model)),
           buckets_comm_(comm.dup()),
-          reducer_(make_reducer(parameters(), make_group(make_backend(name, comm)))),
+          reducer_(make_reducer(parameters(), limits, make_group(make_backend(name, comm)))),
           logger_(std::make_shared<c10d::Logger>(reducer_)) {
         reducer_->set_logger(logger_);
     }
@@ -206,9 +211,12 @@ class Pytorch final : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> make_pytorch(
-    const std::string& name, std::shared_ptr<nn::Model> model, const Communicator& comm
+    const std::string& name,
+    std::shared_ptr<nn::Model> model,
+    const std::vector<std::size_t>& limits,
+    const Communicator& comm
 ) {
-    return std::make_unique<Pytorch>(name, std::move(model), comm);
+    return std::make_unique<Pytorch>(name, std::move(model), limits, comm);
 }
 
 }  // namespace dist::lab

@@ -21,7 +21,7 @@ Ddp::Ddp(
     const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
 )
     : Replicas(options, std::move(model), comm, "the Reducer of autograd_hooks"),
-      on_gpu_(options.device == "cuda"),
+      options_(options),
       trace_(trace),
       buckets_comm_(comm.dup()) {
     std::vector<std::size_t> backwards(parameters().size());
@@ -67,7 +67,7 @@ void Ddp::load_state_dict(const StateDict& state) {
 }
 
 CommHook Ddp::make_hook() {
-    if (on_gpu_) {
+    if (options_.device == "cuda") {
         return nccl_hook(comm());
     }
     CommHook traced = [&trace = trace_,
@@ -90,8 +90,7 @@ void Ddp::make_reducer(const std::vector<std::size_t>& order) {
     }
     reducer_.reset();
     reducer_ = std::make_unique<Reducer>(
-        std::move(ordered), std::vector{nn::kFirstBucketBytes, nn::kBucketBytes}, make_hook(),
-        comm()
+        std::move(ordered), nn::bucket_limits(options_.bucket_cap_mb), make_hook(), comm()
     );
 }
 

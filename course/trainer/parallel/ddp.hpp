@@ -32,7 +32,7 @@ class Ddp final : public Replicas {
     /// order  numbers of the parameters, in which their gradients are expected.
     void make_reducer(const std::vector<std::size_t>& order);
 
-    bool on_gpu_;
+    const Options& options_;
     Trace& trace_;
     Communicator buckets_comm_;  // the loss is averaged on the other while buckets are under way
     CommThread thread_;
