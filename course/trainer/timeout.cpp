@@ -3,11 +3,9 @@
 #include <array>
 #include <cstdio>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
 
 #include <mpi.h>
 
@@ -24,7 +22,7 @@ std::span<std::atomic<double>> share_memory(const Communicator& comm) {
     const auto ranks = static_cast<std::size_t>(comm.size());
     const std::size_t bytes = ranks * sizeof(std::atomic<double>);
     std::array<char, 64> name{};
-    *fmt::format_to_n(name.data(), name.size() - 1, "/shardlings.{}", getpid()).out = '\0';
+    ("/shardlings." + std::to_string(getpid())).copy(name.data(), name.size() - 1);
     MPI_CHECK(MPI_Bcast(name.data(), name.size(), MPI_CHAR, 0, comm.handle()));
 
     const int file = shm_open(name.data(), O_CREAT | O_RDWR, S_IRUSR | S_IWUSR);
@@ -59,21 +57,23 @@ void Timeout::look(double waited_s) const {
     if (waited_s < limit_s_) {
         return;
     }
-    std::vector<std::size_t> late;
-    std::vector<std::size_t> waiting;
-    for (std::size_t rank = 0; rank < waits_until_.size(); ++rank) {
-        (now - waits_until_[rank] > limit_s_ / 2 ? late : waiting).push_back(rank);
+    std::string late;
+    std::size_t speaker = waits_until_.size();
+    for (std::size_t rank = waits_until_.size(); rank-- > 0;) {
+        if (now - waits_until_[rank] > limit_s_ / 2) {
+            late = std::to_string(rank) + (late.empty() ? "" : ", " + late);
+        } else {
+            speaker = rank;
+        }
     }
-    if (waiting.front() != me) {
+    if (speaker != me) {
         return;  // one is enough to say it
     }
-    const std::string who = late.empty()
-                                ? "all ranks wait for each other, and have"
-                                : fmt::format(
-                                      "rank{} {} stopped, or too slow: rank {} has",
-                                      late.size() == 1 ? "" : "s", fmt::join(late, ", "), me
-                                  );
-    fmt::print(stderr, "train: {} waited for {:.0f} s (--timeout)\n", who, waited_s);
+    const std::string who = late.empty() ? "all ranks wait for each other"
+                                         : "rank " + late + " stopped, or too slow";
+    std::fprintf(
+        stderr, "train: %s: rank %zu has waited for %.0f s (--timeout)\n", who.c_str(), me, waited_s
+    );
     MPI_Abort(comm_.handle(), 1);
 }
 

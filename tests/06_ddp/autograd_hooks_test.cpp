@@ -184,6 +184,33 @@ TEST_CASE("autograd_hooks leaves the mean over all ranks in every gradient, in e
     means_everywhere({3, 1, 2, 4, 5});
 }
 
+TEST_CASE("p ranks have the gradients that one process has of the whole batch") {
+    on_ranks({1, 2, 3, 4}, [](const Communicator& comm) {
+        const at::Tensor x = filled({2 * comm.size(), 3}, 0, 1);
+        const at::Tensor y = filled({2 * comm.size(), 1}, 0, 2);
+        const auto layer = [](at::IntArrayRef shape) {
+            return filled(shape, 0, 3).mul(0.1).requires_grad_();
+        };
+        const auto backward = [&](const auto& weights, std::int64_t begin, std::int64_t rows) {
+            const at::Tensor out = x.narrow(0, begin, rows).matmul(weights[0]).tanh();
+            out.matmul(weights[1]).sub(y.narrow(0, begin, rows)).square().mean().backward();
+        };
+        const std::vector<at::Tensor> alone = {layer({3, 4}), layer({4, 1})};
+        backward(alone, 0, x.size(0));
+        const std::vector<at::Tensor> together = {layer({3, 4}), layer({4, 1})};
+        Reducer reducer(together, {kTwoFloats}, all_reduce_hook(comm), comm);
+        for (int pass = 0; pass < 2; ++pass) {
+            reducer.zero_gradients();
+            reducer.prepare_for_backward();
+            backward(together, 2 * comm.rank(), 2);
+            reducer.finalize_backward();
+        }
+        for (std::size_t i = 0; i < alone.size(); ++i) {
+            CHECK(same(elements(together[i].grad()), elements(alone[i].grad()), 1e-5));
+        }
+    });
+}
+
 TEST_CASE("the second pass has a plan of rank 0's order of arrival, on every rank, and keeps it") {
     on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
         Training training(kLengths, kTwoFloats, comm);

@@ -173,6 +173,41 @@ TEST_CASE("with unused_parameters, ranks may take different branches in every st
     });
 }
 
+TEST_CASE("20 steps with dropout, branches, micro-batches and unequal parts keep ranks equal") {
+    on_ranks({1, 2, 3, 4}, [](const Communicator& comm) {
+        std::vector<at::Tensor> layers;  // the second and the third are branches
+        for (const std::uint64_t salt : {1, 2, 3, 4}) {
+            layers.push_back(filled({4, 4}, 0, salt).mul(0.1).requires_grad_());
+        }
+        Reducer reducer(layers, {64}, all_reduce_hook(comm), comm);
+        const auto loss_of = [&](int step, int part) {
+            const std::int64_t rows = 1 + (step + comm.rank() + part) % 3;
+            const std::size_t branch = (step + comm.rank() * part) % 2 == 0 ? 1 : 2;
+            const at::Tensor x = filled({rows, 4}, comm.rank(), 10 * step + part);
+            const at::Tensor kept = filled({rows, 4}, comm.rank(), 20 * step + part).gt(0);
+            const at::Tensor hidden = x.matmul(layers[0]).tanh().mul(kept);
+            return hidden.matmul(layers[branch]).tanh().matmul(layers[3]).square().mean();
+        };
+        for (int step = 0; step < 20; ++step) {
+            reducer.zero_gradients();
+            loss_of(step, 0).backward();  // adds, and sends nothing
+            const at::Tensor loss = loss_of(step, 1);
+            reducer.prepare_for_backward(unused_parameters(loss, layers));
+            loss.backward();
+            reducer.finalize_backward();
+            const c10::AutoGradMode no_grad(false);
+            for (const at::Tensor& layer : layers) {
+                layer.sub_(layer.grad(), 0.05);
+            }
+        }
+        for (const at::Tensor& layer : layers) {
+            const Comparison bits = same_on_all_ranks(elements(layer), comm);
+            CHECK(bits);
+            CHECK(layer.grad().abs().sum().item<float>() > 0);
+        }
+    });
+}
+
 TEST_CASE("unused_everywhere names what no rank uses, ascending, on every rank") {
     agrees({3, 1, 2, 4, 5});
 }

@@ -1,8 +1,10 @@
 // A rank that dies, stands still or reads something else: the others end, and its name is said.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <future>
-#include <unistd.h>
+#include <string>
+#include <vector>
 
 #include "course/data/synthetic.hpp"
 #include "tests/course/trainer_run.hpp"
@@ -12,31 +14,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Its parent's number; empty if it has ended.
+std::string parent_of(const std::string& process) {
+    std::ifstream status("/proc/" + process + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.rfind("PPid:\t", 0) == 0) {
+            return line.substr(6);
+        }
+    }
+    return "";
+}
+
 /// The process that computes as `rank` of the run that has this word in its command line: the child of
 /// the one that mpirun started. 0 if there is none.
 pid_t process_of(int rank, const std::string& word) {
     const std::string variable = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank) + '\0';
     std::vector<std::string> found;
-    std::vector<std::string> parents;
     for (const auto& entry : fs::directory_iterator("/proc")) {
-        const std::string pid = entry.path().filename();
-        if (pid.find_first_not_of("0123456789") == std::string::npos &&
+        const std::string name = entry.path().filename();
+        if (name.find_first_not_of("0123456789") == std::string::npos &&
             contains(read_file(entry.path() / "cmdline"), word) &&
             contains(read_file(entry.path() / "environ"), variable)) {
-            const std::string stat = read_file(entry.path() / "stat");
-            found.push_back(pid);
-            // after the name: state, parent
-            parents.push_back(stat.substr(
-                stat.rfind(')') + 4, stat.find(' ', stat.rfind(')') + 4) - stat.rfind(')') - 4
-            ));
+            found.push_back(name);
         }
     }
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (std::ranges::find(found, parents[i]) != found.end()) {
-            return std::stoi(found[i]);
-        }
-    }
-    return 0;
+    const auto child = std::find_if(found.begin(), found.end(), [&](const std::string& process) {
+        return std::find(found.begin(), found.end(), parent_of(process)) != found.end();
+    });
+    return child == found.end() ? 0 : std::stoi(*child);
 }
 
 /// A long run on three ranks, of which rank 1 gets this signal when it has trained for a while.
