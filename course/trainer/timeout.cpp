@@ -69,8 +69,8 @@ void Timeout::look(double waited_s) const {
     if (speaker != me) {
         return;  // one is enough to say it
     }
-    const std::string who = late.empty() ? "all ranks wait for each other"
-                                         : "rank " + late + " stopped, or too slow";
+    const std::string who =
+        late.empty() ? "all ranks wait for each other" : "rank " + late + " stopped, or too slow";
     std::fprintf(
         stderr, "train: %s: rank %zu has waited for %.0f s (--timeout)\n", who.c_str(), me, waited_s
     );
