@@ -1,0 +1,109 @@
+#include "course/lab/ddp/report.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "course/lab/options.hpp"
+#include "course/lab/statistics.hpp"
+
+namespace dist::lab {
+
+DdpOptions parse_ddp_options(
+    int argc, char** argv, const std::vector<std::string>& ways, std::string& help
+) {
+    DdpOptions options;
+    options.ways = ways;
+    CLI::App app{
+        "Measures a step of training with each way to average gradients, in one run.", "bench ddp"};
+    app.footer(
+        "none      no communication: nothing can be faster\n"
+        "average   average_gradients after backward, chapter 05\n"
+        "ddp       the Reducer of chapter 06, its messages on a thread of their own\n"
+        "pytorch   PyTorch's own c10d::Reducer over the course's ring, in the same way\n"
+        "gloo      PyTorch's own c10d::Reducer over Gloo (TCP), where libgloo-dev is installed\n"
+    );
+    app.add_option("--model", options.model, "resnet34, resnet34-imagenet or small")
+        ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small"}))
+        ->capture_default_str();
+    app.add_option("--batch", options.batch, "Pictures per rank")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option(
+           "--bucket-cap-mb", options.bucket_cap_mb,
+           "MiB at which a bucket is full; 0: one a parameter"
+    )
+        ->check(CLI::Range(0, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    app.add_option("--ways", options.ways, "Which, as none,ddp,pytorch")
+        ->delimiter(',')
+        ->check(CLI::IsMember(ways))
+        ->allow_extra_args(false);
+    app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
+    app.add_option("--to", options.to, "Write here what would go to standard output")->group("");
+    app.add_flag("--progress", options.progress, "Show progress on standard error");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        help = app.help();
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(error.what());
+    }
+    return options;
+}
+
+std::string to_text(
+    const DdpOptions& options,
+    const std::map<std::string, Times>& times,
+    int ranks,
+    const std::string& libtorch
+) {
+    const auto median_of = [&](const std::string& name) -> std::optional<double> {
+        const auto found = times.find(name);
+        return found == times.end() ? std::nullopt : std::optional(median(found->second.steps_s));
+    };
+    const auto over = [](std::optional<double> one, std::optional<double> other) {
+        return one && other ? fmt::format("{:.2f}", *one / *other) : std::string("-");
+    };
+    if (options.json) {
+        nlohmann::json document = {{"model", options.model}, {"batch", options.batch},
+                                   {"ranks", ranks},         {"rounds", options.rounds},
+                                   {"libtorch", libtorch},   {"ways", nlohmann::json::array()}};
+        for (const std::string& name : options.ways) {
+            document["ways"].push_back(
+                {{"name", name},
+                 {"median_s", *median_of(name)},
+                 {"steps_s", times.at(name).steps_s},
+                 {"differ", times.at(name).differ}}
+            );
+        }
+        return document.dump(2) + "\n";
+    }
+    std::string text = fmt::format(
+        "a step of {} on {} ranks with {} pictures each, LibTorch {}; medians of {} rounds\n\n"
+        "{:<10} {:>9} {:>10} {:>13}   {}\n",
+        options.model, ranks, options.batch, libtorch, options.rounds, "way", "ms", "over none",
+        "pytorch over", "gradients as PyTorch's"
+    );
+    for (const std::string& name : options.ways) {
+        const Times& one = times.at(name);
+        std::string compared = "-";
+        if (times.contains("pytorch") && name != "none") {
+            compared = one.differ == 0
+                           ? "bit for bit"
+                           : fmt::format("not in {} of {} steps", one.differ, options.rounds);
+        }
+        text += fmt::format(
+            "{:<10} {:>9.1f} {:>10} {:>13}   {}\n", name, 1e3 * *median_of(name),
+            over(median_of(name), median_of("none")), over(median_of("pytorch"), median_of(name)),
+            compared
+        );
+    }
+    return text;
+}
+
+}  // namespace dist::lab
