@@ -23,8 +23,8 @@ std::function<void(double)>& long_wait() {
 
 /// As MPI_Wait.
 int wait_patiently(MPI_Request* request, MPI_Status* status) {
-    constexpr double kAwake_s = 100e-6;  // most messages of a step are through by then
-    constexpr double kLong_s = 0.5;
+    constexpr double kAwakeS = 100e-6;  // most messages of a step are through by then
+    constexpr double kLongS = 0.5;
     constexpr std::chrono::microseconds kNap(50);
     constexpr std::chrono::milliseconds kLongNap(5);
     const double begin_s = dist::now_s();
@@ -35,10 +35,10 @@ int wait_patiently(MPI_Request* request, MPI_Status* status) {
             return code;
         }
         const double waited_s = dist::now_s() - begin_s;
-        if (waited_s > kLong_s) {
+        if (waited_s > kLongS) {
             long_wait()(waited_s);
             std::this_thread::sleep_for(kLongNap);
-        } else if (waited_s > kAwake_s) {
+        } else if (waited_s > kAwakeS) {
             std::this_thread::sleep_for(kNap);
         }
     }

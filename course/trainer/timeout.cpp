@@ -61,7 +61,7 @@ void Timeout::look(double waited_s) const {
     std::size_t speaker = waits_until_.size();
     for (std::size_t rank = waits_until_.size(); rank-- > 0;) {
         if (now - waits_until_[rank] > limit_s_ / 2) {
-            late = std::to_string(rank) + (late.empty() ? "" : ", " + late);
+            late.insert(0, std::to_string(rank) + (late.empty() ? "" : ", "));
         } else {
             speaker = rank;
         }

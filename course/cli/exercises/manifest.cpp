@@ -179,10 +179,10 @@ std::vector<const Exercise*> Manifest::stack_of(const std::vector<std::string>& 
     std::set<std::string_view> wanted(names.begin(), names.end());
     std::vector<const Exercise*> stack;
     // from the last to the first: an exercise uses only what comes before it
-    for (const Exercise& exercise : exercises | std::views::reverse) {
-        if (wanted.contains(exercise.name)) {
-            wanted.insert(exercise.uses.begin(), exercise.uses.end());
-            stack.insert(stack.begin(), &exercise);
+    for (auto exercise = exercises.rbegin(); exercise != exercises.rend(); ++exercise) {
+        if (wanted.contains(exercise->name)) {
+            wanted.insert(exercise->uses.begin(), exercise->uses.end());
+            stack.insert(stack.begin(), &*exercise);
         }
     }
     return stack;
