@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <toml++/toml.h>
 
@@ -179,6 +178,7 @@ std::vector<const Exercise*> Manifest::stack_of(const std::vector<std::string>& 
     std::set<std::string_view> wanted(names.begin(), names.end());
     std::vector<const Exercise*> stack;
     // from the last to the first: an exercise uses only what comes before it
+    // NOLINTNEXTLINE(modernize-loop-convert): clang 14 cannot read std::views::reverse
     for (auto exercise = exercises.rbegin(); exercise != exercises.rend(); ++exercise) {
         if (wanted.contains(exercise->name)) {
             wanted.insert(exercise->uses.begin(), exercise->uses.end());
