@@ -55,9 +55,9 @@ inline constexpr const char* kEnvComputeS =
     "SHARDLINGS_COMPUTE_S";  // CPU seconds without progress, default 5
 
 inline constexpr int kMaxRanks = 64;
-inline constexpr int kManyRanks = 11;    // of the second job, for tests with the tag [many]
-inline constexpr int kMaxThreads = 64;   // of one rank, that call MPI at a time
-inline constexpr int kMaxMessages = 64;  // of one rank, posted and not yet through
+inline constexpr int kManyRanks = 11;      // of the second job, for tests with the tag [many]
+inline constexpr int kMaxThreads = 64;     // of one rank, that call MPI at a time
+inline constexpr int kMaxMessages = 4096;  // of one rank, posted and not yet through
 inline constexpr int kMaxFrames = 24;
 inline constexpr int kMaxGroups = 32;  // communicators of one rank that collectives were called on
 
@@ -102,6 +102,8 @@ struct Line {
 
 /// A message that was posted and is not through yet.
 struct Message {
+    static constexpr std::uint64_t kMatched =
+        0;  // the group of a receive that has its send already
     std::atomic<int> used;
     std::atomic<int> is_send;
     std::atomic<int> peer;  // rank in the world of the job; MPI_ANY_SOURCE stays what it is
@@ -144,6 +146,7 @@ struct Slot {
         [256];  // a message that does not fit where it was to come from or to go; empty: none
     Frames end_frames;  // where it crashed, or computed for ever
     Line line[kMaxThreads];
+    std::atomic<int> message_lines;  // how many of the lines below were ever used
     Message message[kMaxMessages];
     Arrivals arrivals[kMaxGroups];
 };

@@ -1,8 +1,10 @@
 // How a rank waits, and how a deadlock is decided: see Note [Deadlock].
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sched.h>
+#include <span>
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/job/gates.hpp"
@@ -61,20 +63,31 @@ bool waits_in_vain(Slot& slot, long epoch) {
     return !computes || (waits && slot.asleep_epoch == epoch);
 }
 
-// A posted send and a posted receive that belong together.
+std::span<Message> messages_of(int rank) {
+    Slot& slot = slot_of(rank);
+    return std::span(slot.message).first(static_cast<std::size_t>(slot.message_lines));
+}
+
+bool takes(const Message& receive, int from, const Message& send) {
+    return receive.used != 0 && receive.is_send == 0 && receive.group == send.group &&
+           (receive.peer == from || receive.peer == MPI_ANY_SOURCE) &&
+           (receive.tag == send.tag || receive.tag == MPI_ANY_TAG);
+}
+
+// A receive that MPI has matched, or a posted send and a posted receive that belong together.
 bool message_on_its_way() {
     for (int a = 0; a < participants(); ++a) {
-        for (Message& send : slot_of(a).message) {
-            const int b = send.peer;
-            if (send.used == 0 || send.is_send == 0 || b < 0 || b >= world_size()) {
+        for (const Message& message : messages_of(a)) {
+            const int b = message.peer;
+            if (message.used == 0 || b < 0 || b >= world_size()) {
                 continue;
             }
-            for (Message& receive : slot_of(b).message) {
-                if (receive.used != 0 && receive.is_send == 0 && receive.group == send.group &&
-                    (receive.peer == a || receive.peer == MPI_ANY_SOURCE) &&
-                    (receive.tag == send.tag || receive.tag == MPI_ANY_TAG)) {
-                    return true;
-                }
+            if (message.group == Message::kMatched) {
+                return true;
+            }
+            const auto is_taken = [&](const Message& other) { return takes(other, a, message); };
+            if (message.is_send != 0 && std::ranges::any_of(messages_of(b), is_taken)) {
+                return true;
             }
         }
     }

@@ -219,6 +219,29 @@ void unsuccessful_test(const RequestText& text) {
     }
 }
 
+namespace {
+
+std::vector<std::pair<MPI_Request, std::shared_ptr<Pending>>> by_age() {
+    std::vector<std::pair<MPI_Request, std::shared_ptr<Pending>>> all(
+        pending().by_request.begin(), pending().by_request.end()
+    );
+    std::ranges::stable_sort(all, {}, [](const auto& entry) { return entry.second->id; });
+    return all;
+}
+
+std::string what_became_of(MPI_Request request, const Pending& message) {
+    int through = 0;
+    MPI_Status status;
+    PMPI_Request_get_status(request, &through, &status);
+    if (through != 0) {
+        return message.text.call + " was started and never waited for";
+    }
+    return message.text.call + (message.is_send ? " was never received: a message left unread"
+                                                : " was started, and no message ever came for it");
+}
+
+}  // namespace
+
 std::string leftovers() {
     const std::scoped_lock guard(pending().lock);
     // Give what is nearly through the time to be through: the two cases have different sentences.
@@ -226,22 +249,17 @@ std::string leftovers() {
         note_finished_messages();
     }
     std::string text = changed_buffers();
-    for (auto& [request, message] : pending().by_request) {
-        int flag = 0;
-        MPI_Status status;
-        PMPI_Request_get_status(request, &flag, &status);
-        text += text.empty() ? "" : "; ";
-        if (flag != 0) {
-            text += message->text.call + " was started and never waited for";
-        } else if (message->is_send) {
-            text += message->text.call + " was never received: a message left unread";
-        } else {
-            text += message->text.call + " was started, and no message ever came for it";
+    constexpr std::size_t kTold = 4;
+    std::size_t left = 0;
+    for (const auto& [request, message] : by_age()) {
+        if (++left <= kTold) {
+            text += (text.empty() ? "" : "; ") + what_became_of(request, *message);
         }
-        if (message->posted != nullptr) {
-            take_off_board(*message);
-        }
+        take_off_board(*message);
         abandoned.push_back(message);
+    }
+    if (left > kTold) {
+        text += "; and so on: " + counted(left, "message");
     }
     pending().by_request.clear();
     truncated.clear();

@@ -3,8 +3,8 @@
 //
 // Note [Deadlock] Every rank that waits for a message polls it. A deadlock is: every rank of the
 // world in use waits or has left the code under test; each waiting one has polled kPolls times
-// since anything last moved anywhere (the epoch), and kQuietS went by; and no posted send has a
-// posted receive that would take it. A rank on its way into the body, or out of a gate that all have
+// since anything last moved anywhere (the epoch), and kQuietS went by; and no receive has been
+// matched, and no posted send has a posted receive that would take it. A rank on its way into the body, or out of a gate that all have
 // reached, neither waits nor has left. Polls are counted, so a loaded machine makes the verdict
 // later, never wrong; the matching test is what makes large messages safe, which move for long
 // before they are through.
