@@ -4,7 +4,8 @@
     scripts/compare_speed.py --data DIR -n 1 -n 2
 
 Prints, for each number of ranks and each way of --parallel, the median and the best tenth of all steps but each
-run's first three, and the ratio. For authors, on a machine with nothing else to do.
+run's first three, the ratio, and each run's median: what they differ by is how far to trust the ratio. All runs have
+the same malloc, GLIBC_TUNABLES as it is here. For authors, on a machine with nothing else to do.
 """
 import argparse
 import json
@@ -41,7 +42,8 @@ def main():
     parser.add_argument("--python", default="/usr/bin/python3", help="that has PyTorch")
     options = parser.parse_args()
     environment = dict(os.environ, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1",
-                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       GLIBC_TUNABLES=os.environ.get("GLIBC_TUNABLES", ""))  # or train would set its own
     common = ["--data", options.data, "--model", options.model, "--batch", str(options.batch),
               "--steps", str(options.steps), "--dtype", options.dtype]
     for ranks in options.ranks or [1, 2]:
@@ -59,14 +61,16 @@ def main():
                                          capture_output=True, text=True, check=False)
                     if run.returncode != 0:
                         sys.exit(f"{' '.join(command)}: {run.stdout}{run.stderr}")
-                    measured[way] += speeds(log)
+                    measured[way].append(speeds(log))
         print(f"{options.model} {options.dtype}, {ranks} rank(s), {options.batch} pictures each; images/s")
-        print(f"{'way':<10}{'median':>9}{'best 10%':>10}{'over PyTorch':>14}{'best over best':>16}")
-        peer = measured["pytorch"]
-        for way, values in measured.items():
+        print(f"{'way':<10}{'median':>9}{'best 10%':>10}{'over PyTorch':>14}{'best over best':>16}  runs")
+        peer = sum(measured["pytorch"], [])
+        for way, runs in measured.items():
+            values = sum(runs, [])
             print(f"{way:<10}{statistics.median(values):>9.1f}{best_tenth(values):>10.1f}"
                   f"{statistics.median(values) / statistics.median(peer):>14.3f}"
-                  f"{best_tenth(values) / best_tenth(peer):>16.3f}", flush=True)
+                  f"{best_tenth(values) / best_tenth(peer):>16.3f}  "
+                  + " ".join(f"{statistics.median(run):.1f}" for run in runs), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@
 
 namespace dist::nn {
 
+std::vector<at::Tensor> tensors_of(const Model& model) {
+    std::vector<at::Tensor> all = model.parameters();
+    const std::vector<at::Tensor> buffers = model.buffers();
+    all.insert(all.end(), buffers.begin(), buffers.end());
+    return all;
+}
+
 at::Tensor functional_call(
     Model& model, std::span<const at::Tensor> tensors, const at::Tensor& pictures
 ) {
-    std::vector<at::Tensor> places = model.parameters();
-    for (const at::Tensor& buffer : model.buffers()) {
-        places.push_back(buffer);
-    }
+    const std::vector<at::Tensor> places = tensors_of(model);
     expects(places.size() == tensors.size(), "functional_call: one tensor for each of the model's");
     for (std::size_t i = 0; i < places.size(); ++i) {
         using namespace torch::autograd::impl;

@@ -44,8 +44,8 @@ int wait_patiently(MPI_Request* request, MPI_Status* status) {
     }
 }
 
-/// Waits for what a nonblocking call with this result has begun.
-int wait_if(int code, MPI_Request request) {
+/// Waits for a request, unless the call that should have made it returned an error.
+int wait_for_started(int code, MPI_Request request) {
     return code != MPI_SUCCESS ? code : wait_patiently(&request, MPI_STATUS_IGNORE);
 }
 
@@ -68,7 +68,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Send(const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Isend(data, n, type, dst, tag, comm, &request);
-    return wait_if(code, request);
+    return wait_for_started(code, request);
 }
 
 int MPI_Recv(
@@ -106,7 +106,7 @@ int MPI_Sendrecv(
 int MPI_Allreduce(const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Iallreduce(in, out, n, type, op, comm, &request);
-    return wait_if(code, request);
+    return wait_for_started(code, request);
 }
 
 int MPI_Allgather(
@@ -120,13 +120,13 @@ int MPI_Allgather(
 ) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Iallgather(in, n_in, type_in, out, n_out, type_out, comm, &request);
-    return wait_if(code, request);
+    return wait_for_started(code, request);
 }
 
 int MPI_Bcast(void* data, int n, MPI_Datatype type, int root, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Ibcast(data, n, type, root, comm, &request);
-    return wait_if(code, request);
+    return wait_for_started(code, request);
 }
 
 }  // extern "C"

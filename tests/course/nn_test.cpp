@@ -73,11 +73,8 @@ TEST_CASE("functional_call computes with the tensors given, and backward reaches
     const auto other = dist::nn::make_model("resnet34-imagenet");
     const at::Tensor pictures = at::rand({4, 3, 32, 32});
     std::vector<at::Tensor> copies;
-    for (const at::Tensor& parameter : model->parameters()) {
-        copies.push_back(parameter.clone());
-    }
-    for (const at::Tensor& buffer : model->buffers()) {
-        copies.push_back(buffer.clone());
+    for (const at::Tensor& tensor : dist::nn::tensors_of(*model)) {
+        copies.push_back(tensor.clone());
     }
     const at::Tensor scores = dist::nn::functional_call(*other, copies, pictures);
     scores.sum().backward();

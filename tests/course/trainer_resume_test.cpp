@@ -36,6 +36,15 @@ Run kill_trainer(const std::string& arguments, const std::function<bool()>& it_i
     return {.status = WIFSIGNALED(status) ? WTERMSIG(status) : -1, .output = "it ended by itself"};
 }
 
+// The losses of all steps, and the accuracy at the end.
+void check_same_course(const std::filesystem::path& parts, const std::filesystem::path& whole) {
+    CHECK(losses(parts) == losses(whole));
+    CHECK(
+        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
+        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
+    );
+}
+
 }  // namespace
 
 TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
@@ -72,11 +81,7 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
     const Run rest = run_trainer(one.ranks, common + saved + " --resume");
     INFO(rest.output);
     REQUIRE(rest.status == 0);
-    CHECK(losses(parts) == losses(whole));
-    CHECK(
-        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
-        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
-    );
+    check_same_course(parts, whole);
     CHECK(count_files(folder.path() / "run") == 1);
 }
 
@@ -100,11 +105,7 @@ TEST_CASE(
     const Run rest = run_trainer(1, saved + " --resume");
     INFO(rest.output);
     REQUIRE(rest.status == 0);
-    CHECK(losses(parts) == losses(whole));
-    CHECK(
-        last_with("test_accuracy", read_log(parts)).at("test_accuracy") ==
-        last_with("test_accuracy", read_log(whole)).at("test_accuracy")
-    );
+    check_same_course(parts, whole);
 }
 
 TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {

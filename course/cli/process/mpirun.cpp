@@ -61,7 +61,7 @@ Environment mpi_environment(int ranks, Purpose purpose) {
         // the program has said what is wrong: no page of mpirun's about its exit status
         environment.emplace_back("OMPI_MCA_orte_execute_quiet", "1");
         // a step of training asks for the same memory as the one before: what is given back to the
-        // system would come again page by page, at a tenth of the step's time
+        // system would come again page by page
         if (std::getenv("GLIBC_TUNABLES") == nullptr) {
             environment.emplace_back(
                 "GLIBC_TUNABLES",

@@ -12,15 +12,6 @@ Average::Average(
 )
     : Replicas(options, std::move(model), comm, "average_gradients"), trace_(trace) {}
 
-void Average::zero_gradients() {
-    // not zeroed in place: average_gradients may have left a view, which cannot be
-    for (const at::Tensor& parameter : parameters()) {
-        parameter.mutable_grad().reset();
-    }
-}
-
-void Average::prepare_for_backward(const at::Tensor& /*loss*/) {}
-
 void Average::exchange_gradients() {
     if (comm().size() > 1) {  // alone they are their own mean
         const double begin_s = now_s();

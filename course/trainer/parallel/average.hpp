@@ -16,8 +16,6 @@ class Average final : public Replicas {
         const Communicator& comm
     );
 
-    void zero_gradients() override;
-    void prepare_for_backward(const at::Tensor& loss) override;
     void exchange_gradients() override;
 
   private:

@@ -17,22 +17,15 @@ namespace dist::trainer {
 DataParallel::DataParallel(
     const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
 )
-    : Replicas(options, model, comm, "data_parallel"), options_(options), model_(std::move(model)) {
+    : Replicas(options, std::move(model), comm, "data_parallel"), options_(options) {
     for (std::size_t r = 0; r < options.replicas; ++r) {
         replicas_.push_back(nn::make_model(options.model));
     }
 }
 
-void DataParallel::zero_gradients() {
-    for (const at::Tensor& parameter : parameters()) {
-        parameter.mutable_grad().reset();
-    }
-}
-
 at::Tensor DataParallel::forward(const at::Tensor& pictures) {
-    std::vector<at::Tensor> tensors = model_->parameters();
-    const std::vector<at::Tensor> buffers = model_->buffers();
-    tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+    const std::vector<at::Tensor> tensors = nn::tensors_of(model());
+    const std::vector<at::Tensor> buffers = model().buffers();
 
     // What is scattered are the rows' numbers: by its first one a replica knows which it is.
     const at::Tensor rows = at::arange(pictures.size(0));
@@ -50,7 +43,7 @@ at::Tensor DataParallel::forward(const at::Tensor& pictures) {
             first_buffers.assign(copied.begin(), copied.end());
         }
         nn::Model& replica = *replica_of.at(static_cast<std::size_t>(begin));
-        replica.train(model_->is_training());
+        replica.train(model().is_training());
         const Autocast autocast(
             options_.dtype == "bf16", at::kCPU
         );  // a thread of its own begins without
@@ -64,8 +57,6 @@ at::Tensor DataParallel::forward(const at::Tensor& pictures) {
     }
     return scores;
 }
-
-void DataParallel::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
 void DataParallel::exchange_gradients() {}
 

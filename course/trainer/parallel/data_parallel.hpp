@@ -14,18 +14,14 @@ class DataParallel final : public Replicas {
         const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
     );
 
-    void zero_gradients() override;
-
     /// Buffers, such as a normalisation's statistics, become those of replica 0, as in PyTorch.
     at::Tensor forward(const at::Tensor& pictures) override;
-    void prepare_for_backward(const at::Tensor& loss) override;
 
     /// Nothing: backward() has added the replicas' gradients up.
     void exchange_gradients() override;
 
   private:
     const Options& options_;
-    std::shared_ptr<nn::Model> model_;
     std::vector<std::shared_ptr<nn::Model>> replicas_;
 };
 

@@ -49,6 +49,15 @@ Replicas::Replicas(
     model_->to(device_of(options, comm_.rank()));  // the parameters stay the same ones
 }
 
+void Replicas::zero_gradients() {
+    // not zeroed in place: average_gradients may have left a view, which cannot be
+    for (const at::Tensor& parameter : parameters_) {
+        parameter.mutable_grad().reset();
+    }
+}
+
+void Replicas::prepare_for_backward(const at::Tensor& /*loss*/) {}
+
 at::Tensor Replicas::forward(const at::Tensor& pictures) {
     return model_->forward(pictures);
 }

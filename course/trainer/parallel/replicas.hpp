@@ -14,7 +14,11 @@ namespace dist::trainer {
 
 class Replicas : public Strategy {
   public:
+    void zero_gradients() override;
     at::Tensor forward(const at::Tensor& pictures) override;
+
+    /// Nothing: for ways that backward needs not know of.
+    void prepare_for_backward(const at::Tensor& loss) override;
     void step(double rate) override;
 
     /// Equal weights and equal gradients make equal weights, or the gradients were not equal.
@@ -32,6 +36,7 @@ class Replicas : public Strategy {
     );
 
     [[nodiscard]] const Communicator& comm() const { return comm_; }
+    [[nodiscard]] nn::Model& model() const { return *model_; }
     [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
   private:
