@@ -47,7 +47,9 @@ void check_same_course(const std::filesystem::path& parts, const std::filesystem
 
 }  // namespace
 
-TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", "[trainer]") {
+TEST_CASE(
+    "a run that was stopped goes on, bit for bit, as if it had not been", "[trainer][resume]"
+) {
     struct Case {
         int ranks;
         const char* model;  // two epochs and more
@@ -86,7 +88,8 @@ TEST_CASE("a run that was stopped goes on, bit for bit, as if it had not been", 
 }
 
 TEST_CASE(
-    "a run that is killed three times ends with the weights of one that was not", "[trainer]"
+    "a run that is killed three times ends with the weights of one that was not",
+    "[trainer][resume]"
 ) {
     const TemporaryFolder folder;
     const std::string common = kLittle + "--batch 8 --steps 30 --log ";
@@ -108,7 +111,9 @@ TEST_CASE(
     check_same_course(parts, whole);
 }
 
-TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer]") {
+TEST_CASE(
+    "a checkpoint has tensors by name, and nothing that torch.load refuses", "[trainer][resume]"
+) {
     const TemporaryFolder folder;
     const std::string to = "--checkpoint " + folder.path().string();
     const Run run = run_trainer(1, kLittle + "--batch 24 --steps 1 --optimizer adamw " + to);
@@ -122,7 +127,7 @@ TEST_CASE("a checkpoint has tensors by name, and nothing that torch.load refuses
     CHECK_FALSE(contains(file, "restore_type_tag"));
 }
 
-TEST_CASE("a run goes on with another number of ranks", "[trainer]") {
+TEST_CASE("a run goes on with another number of ranks", "[trainer][resume]") {
     const TemporaryFolder folder;
     const auto log = folder.path() / "log.jsonl";
     const std::string common = kLittle + "--steps 8 --log " + log.string() + " --checkpoint " +
