@@ -43,6 +43,9 @@ void adopt_request(
     MPI_Request request, const std::string& signature, MPI_Comm comm, std::uint64_t count
 );
 
+/// Whether a call of this layer has made the request, and it is not through yet.
+bool is_pending(MPI_Request request);
+
 /// Looks once; returns MPI's code and sets `done`. A finished request is completed and forgotten.
 int test_request(MPI_Request* request, bool* done, MPI_Status* status);
 

@@ -1,10 +1,13 @@
 // The profiling layer, second part: waiting for requests, and looking at them.
 
+#include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include <mpi.h>
 
 #include "tests/harness/job/memory.hpp"
+#include "tests/harness/mpi/allowed.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -39,8 +42,23 @@ int find_done(int n, MPI_Request requests[], MPI_Status* status, int* active, in
     return -1;
 }
 
+// Refuses requests that nothing stands behind: MPI itself would take them for addresses.
+void check_requests(std::span<const MPI_Request> requests, const char* call) {
+    leave_if_stopped();
+    const auto nothing = [](MPI_Request r) { return r != MPI_REQUEST_NULL && !is_pending(r); };
+    if (std::ranges::any_of(requests, nothing)) {
+        refuse(
+            call,
+            "It was given a request that no call has made, or that was waited for by another name. "
+            "A call that fails makes none: look at what it returned. A request of nothing is "
+            "MPI_REQUEST_NULL."
+        );
+    }
+}
+
 // Waits for any of the requests. Returns its index, or MPI_UNDEFINED if all are null.
 int wait_any(int n, MPI_Request requests[], MPI_Status* status, int* code, const char* name) {
+    check_requests({requests, static_cast<std::size_t>(n)}, name);
     int active = 0;
     int index = find_done(n, requests, status, &active, code);
     if (index >= 0 || active == 0) {
@@ -79,13 +97,18 @@ int MPI_Error_string(int code, char* text, int* length) {
 
 int MPI_Wait(MPI_Request* r, MPI_Status* s) {
     const Uncounted layer;
-    return guarded() && *r != MPI_REQUEST_NULL ? wait_request(r, s) : PMPI_Wait(r, s);
+    if (!guarded() || *r == MPI_REQUEST_NULL) {
+        return PMPI_Wait(r, s);
+    }
+    check_requests({r, 1}, "MPI_Wait");
+    return wait_request(r, s);
 }
 int MPI_Waitall(int n, MPI_Request r[], MPI_Status s[]) {
     const Uncounted layer;
     if (!guarded()) {
         return PMPI_Waitall(n, r, s);
     }
+    check_requests({r, static_cast<std::size_t>(n)}, "MPI_Waitall");
     int worst = MPI_SUCCESS;
     for (int i = 0; i < n; ++i) {
         const int code = MPI_Wait(&r[i], element(s, i));
@@ -121,6 +144,7 @@ int MPI_Test(MPI_Request* r, int* flag, MPI_Status* s) {
     if (!guarded() || *r == MPI_REQUEST_NULL) {
         return PMPI_Test(r, flag, s);
     }
+    check_requests({r, 1}, "MPI_Test");
     bool done = false;
     const int code = test_request(r, &done, s);
     *flag = done ? 1 : 0;
@@ -134,7 +158,7 @@ int MPI_Request_get_status(MPI_Request r, int* flag, MPI_Status* s) {
     if (!guarded() || r == MPI_REQUEST_NULL) {
         return PMPI_Request_get_status(r, flag, s);
     }
-    leave_if_stopped();
+    check_requests({&r, 1}, "MPI_Request_get_status");
     bool done = false;
     const int code = look_at_request(r, &done, s);
     *flag = done ? 1 : 0;
@@ -148,6 +172,7 @@ int MPI_Testany(int n, MPI_Request r[], int* index, int* flag, MPI_Status* s) {
     if (!guarded()) {
         return PMPI_Testany(n, r, index, flag, s);
     }
+    check_requests({r, static_cast<std::size_t>(n)}, "MPI_Testany");
     int active = 0;
     int code = MPI_SUCCESS;
     *index = find_done(n, r, s, &active, &code);
@@ -175,6 +200,7 @@ int MPI_Testall(int n, MPI_Request r[], int* flag, MPI_Status s[]) {
     if (!guarded()) {
         return PMPI_Testall(n, r, flag, s);
     }
+    check_requests({r, static_cast<std::size_t>(n)}, "MPI_Testall");
     // MPI completes all or none: look without completing first.
     for (int i = 0; i < n; ++i) {
         MPI_Status local;

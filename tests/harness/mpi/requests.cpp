@@ -45,6 +45,10 @@ void show_payload(MPI_Status& status) {
 
 }  // namespace
 
+bool is_pending(MPI_Request request) {
+    return find(request) != nullptr;
+}
+
 int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
     const std::scoped_lock guard(pending().lock);
     const auto message = find(*request);
