@@ -253,8 +253,8 @@ std::string leftovers() {
         note_finished_messages();
     }
     std::string text = changed_buffers();
-    constexpr std::size_t kTold = 4;
-    std::size_t left = 0;
+    constexpr long kTold = 4;
+    long left = 0;
     for (const auto& [request, message] : by_age()) {
         if (++left <= kTold) {
             text += (text.empty() ? "" : "; ") + what_became_of(request, *message);
