@@ -102,8 +102,8 @@ struct Line {
 
 /// A message that was posted and is not through yet.
 struct Message {
-    static constexpr std::uint64_t kMatched =
-        0;  // the group of a receive that has its send already
+    /// The group of a receive that MPI has matched with its send already.
+    static constexpr std::uint64_t kMatched = 0;
     std::atomic<int> used;
     std::atomic<int> is_send;
     std::atomic<int> peer;  // rank in the world of the job; MPI_ANY_SOURCE stays what it is

@@ -45,7 +45,8 @@ struct PendingMessages {
 PendingMessages& pending();
 
 /// Shows a message on the board, as posted in `group`, or as Message::kMatched.
-/// Errors  dist::Error if no line is left
+///
+/// Errors  dist::Error if no line is left.
 Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group);
 void take_off_board(Pending& message);
 
