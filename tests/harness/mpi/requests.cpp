@@ -140,6 +140,20 @@ RequestText describe(MPI_Request request) {
     return message ? message->text : RequestText{"MPI_Wait"};
 }
 
+namespace {
+
+// What a probe waits for, on the board like a receive: a send that it will see is on its way.
+struct Expected : Pending {
+    Expected(int src, int tag, const Group& group) {
+        posted = put_on_board(false, src, tag, group.id);
+    }
+    ~Expected() { take_off_board(*this); }
+    Expected(const Expected&) = delete;
+    Expected& operator=(const Expected&) = delete;
+};
+
+}  // namespace
+
 int probe(
     int src,
     int tag,
@@ -162,15 +176,12 @@ int probe(
     };
     int code = look();
     if (flag == 0 && code == MPI_SUCCESS && blocking) {
-        Pending expected;  // on the board like a receive: a send that it will see is on its way
-        expected.posted =
-            put_on_board(false, src == MPI_ANY_SOURCE ? src : text.peer, tag, group.id);
+        const Expected expected(src == MPI_ANY_SOURCE ? src : text.peer, tag, group);
         Wait wait(text);
         while (flag == 0 && code == MPI_SUCCESS) {
             wait.poll();
             code = look();
         }
-        take_off_board(expected);
     }
     *found = flag != 0;
     if (!*found && !blocking) {
