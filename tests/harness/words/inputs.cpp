@@ -112,9 +112,16 @@ std::vector<float> input(std::size_t n, int rank, std::uint64_t salt, Values val
 }
 
 std::vector<float> order_matters(std::size_t n, int rank, int p) {
+    const auto r = static_cast<std::size_t>(rank);
+    const auto ranks = static_cast<std::size_t>(p);
+    const std::uint64_t stream = seeded_bits(seed(), r);
     std::vector<float> data(n, 1.0F);
-    for (auto i = static_cast<std::size_t>(rank); i < n; i += static_cast<std::size_t>(p)) {
-        data[i] = 0x1p24F;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i % ranks == r) {
+            data[i] = 0x1p24F;
+        } else if (i >= ranks) {
+            data[i] += static_cast<float>(seeded_bits(stream, i) >> 40U) * 0x1p-24F;
+        }
     }
     return data;
 }

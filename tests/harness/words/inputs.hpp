@@ -15,10 +15,11 @@ std::uint64_t seed();
 /// Which values a rank contributes: a maximum that starts from 0 is right where all are positive, a
 /// minimum that starts from 1000 where all are small, and a sum in another order where all are whole.
 enum class Values {
-    mixed,          // whole numbers from -8 to 8, but 0, 5 and 7
-    positive,       // 1e20 to 8e20
-    negative,       // -8e20 to -1e20
-    order_matters,  // 2^24 from rank i mod p at index i, 1 from all others: 2^24 + 1 is 2^24 in float
+    mixed,     // whole numbers from -8 to 8, but 0, 5 and 7
+    positive,  // 1e20 to 8e20
+    negative,  // -8e20 to -1e20
+    order_matters,  // 2^24 from rank i mod p at index i, to which others' 1 adds nothing; from index p on
+                    // others' are between 1 and 2, since 1 + 1 and 1 + 1 are as much in any order
 };
 
 /// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 15 ranks.
