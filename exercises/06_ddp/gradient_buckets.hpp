@@ -42,8 +42,8 @@ std::vector<Bucket> gradient_buckets(
 /// parameters  the model's. Those of the bucket get a gradient of their shape, which is a part of the
 ///             flat tensor, in the bucket's order; it has the values that the gradient had before, zeros
 ///             where there was none.
-/// bucket      numbers of parameters of one dtype.
-/// Returns     (n) of that dtype, n the elements of all of them.
+/// bucket      numbers of parameters of one dtype, on one device.
+/// Returns     (n) of that dtype, on that device, n the elements of all of them.
 ///
 /// Cost        the memory of the bucket's gradients, once more as long as somebody holds the old ones.
 /// Errors      std::invalid_argument if the bucket has no parameter, or parameters of two dtypes.

@@ -60,7 +60,7 @@ at::Tensor flatten_gradients(std::span<const at::Tensor> parameters, const Bucke
         expects(parameters[i].scalar_type() == dtype, "flatten_gradients: a bucket has one dtype");
         n += parameters[i].numel();
     }
-    const at::Tensor flat = at::zeros({n}, dtype);
+    const at::Tensor flat = at::zeros({n}, parameters[bucket.front()].options());
     std::int64_t begin = 0;
     for (const std::size_t i : bucket) {
         const at::Tensor& parameter = parameters[i];

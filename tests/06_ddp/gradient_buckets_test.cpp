@@ -1,6 +1,7 @@
 // What gradient_buckets must do: PyTorch's plan for any shapes and limits, and gradients that lie in one row.
 #include "exercises/06_ddp/gradient_buckets.hpp"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <algorithm>
 #include <memory>
@@ -236,5 +237,18 @@ TEST_CASE("flatten_gradients takes any dtype, and refuses two at once or none") 
         CHECK_THROWS_AS(flatten_gradients(parameters, {}), std::invalid_argument);
         INFO("what is refused leaves the gradients as they were");
         CHECK_FALSE(parameters[0].grad().defined());
+    });
+}
+
+TEST_CASE("flatten_gradients makes the flat tensor where the parameters are, as on a GPU") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::vector parameters = {at::empty({2}, at::kMeta), at::empty({3}, at::kMeta)};
+        const at::Tensor flat = flatten_gradients(parameters, {1, 0});
+        INFO(
+            "a device without memory, kMeta, stands for the GPU; your flat tensor is on "
+            << flat.device().str()
+        );
+        CHECK(flat.device() == parameters[0].device());
+        CHECK(flat.numel() == 5);
     });
 }
