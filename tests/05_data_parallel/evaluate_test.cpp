@@ -254,7 +254,8 @@ TEST_CASE("evaluate calls forward without autograd, and leaves autograd as it wa
     on_ranks({1, 2, 3}, [](const Communicator& comm) {
         for (const auto& [before, throws] :
              {std::pair(true, false), {false, false}, {true, true}}) {
-            Trial trial{{.n = 12, .forward_throws = throws}};  // so that each rank has one
+            const std::size_t n = 4 * static_cast<std::size_t>(comm.size());  // each rank has some
+            Trial trial{{.n = n, .forward_throws = throws}};
             const c10::AutoGradMode mode(before);
             const Answer got = answer(comm, [&] { trial.call(comm); });
             const bool after = c10::GradMode::is_enabled();
