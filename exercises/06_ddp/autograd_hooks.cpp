@@ -5,16 +5,17 @@
 namespace dist {
 
 CommHook all_reduce_hook(const Communicator& comm) {
-    // a lambda that looks at scalar_type(), divides `flat` by p, in place (div_), and calls ring_all_reduce
-    // for the sum. A future that is ready: get_future() of a std::promise<void> whose set_value() was called.
+    // a lambda that looks at scalar_type() and calls ring_all_reduce for the sum. A future that is ready:
+    // get_future() of a std::promise<void> whose set_value() was called.
     throw NotImplemented("autograd_hooks");
 }
 
 struct Reducer::State {
-    // TODO: parameters, limits, hook, comm; the plan and a flat tensor for each bucket; what has come in
-    // this backward pass; a nn::GradientHook for each parameter (course/nn/gradient_hook.hpp), as the
-    // last member: it uses all others. Two names for one tensor: a.is_same(b). In the flat tensor's
-    // memory: a.is_alias_of(flat).
+    // TODO: parameters, limits, hook, comm; the plan, a flat tensor for each bucket, each gradient's place in
+    // it; what has come in this backward pass; a nn::GradientHook for each parameter
+    // (course/nn/gradient_hook.hpp), as the last member: it uses all others. Two names for one tensor:
+    // a.is_same(b). A p-th of the gradient into its place in one go, also where the two are one tensor:
+    // at::mul_out(place, gradient, at::scalar_tensor(1.0 / p, at::kDouble)).
 };
 
 Reducer::Reducer(
@@ -28,10 +29,6 @@ Reducer::Reducer(
 }
 
 Reducer::~Reducer() = default;
-
-void Reducer::zero_gradients() {
-    throw NotImplemented("autograd_hooks");
-}
 
 void Reducer::prepare_for_backward(std::span<const std::size_t> unused) {
     throw NotImplemented("autograd_hooks");

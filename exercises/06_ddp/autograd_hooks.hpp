@@ -14,43 +14,45 @@
 
 namespace dist {
 
-/// What becomes of a bucket when all its gradients are there: starts to make their mean over all ranks,
-/// in `flat`, and returns a future that is ready when the mean is there. c10d's name is communication
-/// hook.
+/// What becomes of a bucket when all its gradients are there: starts to add `flat` up over all ranks, in
+/// place, and returns a future that is ready when the sum is there. As the Reducer has divided the
+/// gradients by p, the sum is their mean. c10d's name is communication hook.
 using CommHook = std::function<std::future<void>(const at::Tensor& flat)>;
 
-/// The plain one: divides by p, then adds up over all ranks. What it returns need not be waited for:
-/// the mean is there.
+/// The plain one: ring_all_reduce(). What it returns need not be waited for: the sum is there.
 ///
 /// comm    outlives the hook. In a call of the hook, collective.
 ///
 /// Cost    a call: one ring all-reduce, 2(p-1) messages.
 /// Errors  of a call: std::invalid_argument, before anything is changed, if `flat` is not float32;
 ///         dist::Error, from the call or out of the future, if a message fails.
-/// Source  torch/csrc/distributed/c10d/reducer.cpp, which divides before the sum as well: no sum is too
-///         large then where the mean is not.
 CommHook all_reduce_hook(const Communicator& comm);
 
 /// The mean of all gradients over all ranks, made while backward still makes others: c10d's Reducer. A
 /// step of training:
 ///
-///     reducer.zero_gradients();
+///     // gradients are thrown away, as zero_grad() does, or set to zero
 ///     const at::Tensor loss = ...;         // forward
 ///     reducer.prepare_for_backward();
 ///     loss.backward();                     // buckets leave as they are full
 ///     reducer.finalize_backward();         // all have come back
 ///     // the optimizer's step
+///
+/// Wherever backward left a gradient, a p-th of it goes into its bucket: no sum is too large then where the
+/// mean is not. A gradient that is not there counts as zeros.
+///
+/// Source  torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense.
 class Reducer {
   public:
     /// parameters  the model's: leaves that require gradients, each once, the same on every rank.
     ///             Their gradients become views into one flat tensor for each bucket, as
-    ///             flatten_gradients() makes them. The plan is gradient_buckets() of the model's order
-    ///             backwards.
+    ///             flatten_gradients() makes them, and are so again after each finalize_backward().
+    ///             The plan is gradient_buckets() of the model's order backwards.
     /// limits      bytes, for gradient_buckets(); the same on every rank.
     /// hook        is called once for each bucket in a backward pass, on the thread that runs backward,
     ///             or in prepare_for_backward(). Its communicator is nobody else's between that and
     ///             finalize_backward().
-    /// comm        outlives the Reducer; used by prepare_for_backward() alone.
+    /// comm        outlives the Reducer; messages on it are sent by prepare_for_backward() alone.
     ///
     /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no
     ///             gradient, is no leaf, or stands there twice.
@@ -67,10 +69,6 @@ class Reducer {
     Reducer& operator=(const Reducer&) = delete;
     Reducer(Reducer&&) = delete;
     Reducer& operator=(Reducer&&) = delete;
-
-    /// All gradients are zero. In place: a gradient that is thrown away would lie elsewhere when it
-    /// comes again, and no message would carry it.
-    void zero_gradients();
 
     /// The next backward exchanges its gradients: a bucket's hook is called when its last gradient is
     /// there, and the hooks of the buckets before it have been called; so every rank calls them in one
@@ -98,8 +96,7 @@ class Reducer {
     ///         have been waited for.
     ///         Of backward() itself: what a call of the hook throws; and a std::logic_error, whose text
     ///         has one parameter's number and no other, if that gradient comes twice after one
-    ///         prepare_for_backward(), when its bucket may have left, or if it lies outside its bucket's
-    ///         flat tensor.
+    ///         prepare_for_backward(), when its bucket may have left.
     void finalize_backward();
 
     /// The plan, in the order in which the hooks are called.

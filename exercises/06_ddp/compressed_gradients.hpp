@@ -27,8 +27,7 @@ namespace dist {
 /// Source  PyTorch, torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py, bf16_compress_hook.
 void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm);
 
-/// A hook for Reducer: divides by p, then compressed_all_reduce(). The mean is there when a call returns,
-/// and so is its future.
+/// A hook for Reducer: compressed_all_reduce(). The sum is there when a call returns, and so is its future.
 ///
 /// comm    outlives the hook.
 ///

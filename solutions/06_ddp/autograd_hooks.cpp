@@ -1,5 +1,7 @@
 #include "exercises/06_ddp/autograd_hooks.hpp"
 
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -14,7 +16,6 @@ namespace dist {
 CommHook all_reduce_hook(const Communicator& comm) {
     return [&comm](const at::Tensor& flat) {
         expects(flat.scalar_type() == at::kFloat, "all_reduce_hook: gradients must be float32");
-        flat.div_(comm.size());
         ring_all_reduce(
             {flat.data_ptr<float>(), static_cast<std::size_t>(flat.numel())}, ReduceOp::sum, comm
         );
@@ -33,6 +34,7 @@ struct Reducer::State {
     std::vector<Bucket> buckets = {};
     std::vector<at::Tensor> flats = {};       // of each bucket
     std::vector<std::size_t> bucket_of = {};  // each parameter's
+    std::vector<at::Tensor> place_of = {};    // where in the flat tensor its gradient belongs
 
     // of one backward pass
     bool expecting = false;
@@ -45,6 +47,7 @@ struct Reducer::State {
     std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
 
     void plan(std::span<const std::size_t> order);
+    void put_in_place(std::size_t parameter);
     void mark_ready(std::size_t parameter);
 };
 
@@ -56,8 +59,21 @@ void Reducer::State::plan(std::span<const std::size_t> order) {
         flats.push_back(flatten_gradients(parameters, buckets[b]));
         for (const std::size_t i : buckets[b]) {
             bucket_of[i] = b;
+            place_of[i] = parameters[i].grad();
         }
     }
+}
+
+/// A p-th of the gradient, wherever it was, is in its bucket afterwards.
+void Reducer::State::put_in_place(std::size_t parameter) {
+    at::Tensor& gradient = parameters[parameter].mutable_grad();
+    at::Tensor& place = place_of[parameter];
+    if (gradient.defined()) {
+        at::mul_out(place, gradient, at::scalar_tensor(1.0 / comm.size(), at::kDouble));
+    } else {
+        place.zero_();
+    }
+    gradient = place;
 }
 
 void Reducer::State::mark_ready(std::size_t parameter) {
@@ -71,15 +87,8 @@ void Reducer::State::mark_ready(std::size_t parameter) {
     }
     is_ready[parameter] = true;
     arrived.push_back(parameter);
-    const std::size_t mine = bucket_of[parameter];
-    const at::Tensor& gradient = parameters[parameter].grad();
-    if (!gradient.defined() || !gradient.is_alias_of(flats[mine])) {
-        throw std::logic_error(
-            "Reducer: the gradient of parameter " + std::to_string(parameter) +
-            " lies outside its bucket; zero_gradients() would have left it there"
-        );
-    }
-    --missing[mine];
+    put_in_place(parameter);
+    --missing[bucket_of[parameter]];
     // a full bucket waits for those before it: all ranks start their messages in one order
     while (leaving.size() < buckets.size() && missing[leaving.size()] == 0) {
         leaving.push_back(hook(flats[leaving.size()]));
@@ -98,6 +107,7 @@ Reducer::Reducer(
     std::vector<std::size_t> order(n);
     std::iota(order.rbegin(), order.rend(), 0);
     state.bucket_of.resize(n);
+    state.place_of.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             expects(
@@ -112,12 +122,6 @@ Reducer::Reducer(
 }
 
 Reducer::~Reducer() = default;
-
-void Reducer::zero_gradients() {
-    for (const at::Tensor& flat : state_->flats) {
-        flat.zero_();
-    }
-}
 
 void Reducer::prepare_for_backward(std::span<const std::size_t> unused) {
     State& state = *state_;

@@ -52,7 +52,6 @@ void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm) {
 
 CommHook compressed_hook(const Communicator& comm) {
     return [&comm](const at::Tensor& flat) {
-        flat.div_(comm.size());
         compressed_all_reduce(flat, comm);
         return ready();
     };
@@ -68,7 +67,7 @@ CommHook error_feedback_hook(const Communicator& comm) {
         if (mine == residuals->end()) {
             mine = residuals->insert(mine, {flat, at::zeros_like(flat)});
         }
-        flat.div_(comm.size()).add_(mine->lost);
+        flat.add_(mine->lost);
         // NaN and infinity are not added to all passes to come
         mine->lost = flat.sub(flat.to(at::kBFloat16)).nan_to_num_(0.0, 0.0, 0.0);
         compressed_all_reduce(flat, comm);

@@ -21,11 +21,21 @@ namespace dist::harness {
 
 using Sizes = std::vector<std::size_t>;
 
+/// Of a p-th of a gradient, and of sums of them.
+constexpr double kRounding = 1e-5;
+
 /// The numbers n-1, ..., 0: in which gradients come from a model that is written in its order.
 inline Sizes backwards(std::size_t n) {
     Sizes order(n);
     std::iota(order.rbegin(), order.rend(), 0);
     return order;
+}
+
+/// Gradients are thrown away, as zero_grad() does: backward makes new ones.
+inline void forget_gradients(const std::vector<at::Tensor>& parameters) {
+    for (const at::Tensor& parameter : parameters) {
+        parameter.mutable_grad() = at::Tensor();
+    }
 }
 
 /// Parameters of given lengths, which are 1 everywhere.

@@ -18,8 +18,7 @@ namespace {
 const Forbid kForbid({"collectives"}, "the Reducer sends what ranks exchange");
 
 const Sizes kLengths = {3, 2, 0, 4, 1};
-const Sizes kOneEach = {1};         // limit: each parameter is a bucket
-constexpr double kRounding = 1e-5;  // who exchanges too often is told so by the cost
+const Sizes kOneEach = {1};  // limit: each parameter is a bucket
 
 std::vector<float> scaled(std::vector<float> values, float factor) {
     std::ranges::for_each(values, [factor](float& value) { value *= factor; });
@@ -71,7 +70,7 @@ void accumulates(const std::vector<int>& worlds) {
             Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
             for (int call = 0; call < 3; ++call) {
                 const Batch batch(model, k, comm.rank(), p, 10 * call);
-                reducer.zero_gradients();
+                forget_gradients(model.parameters);
                 const auto before = scaled(input(n, comm.rank(), 99), static_cast<float>(p));
                 const auto held = reduced_input(n, p, ReduceOp::sum, 99);  // the mean of that
                 model.backward(backwards(n), before);
@@ -203,7 +202,7 @@ TEST_CASE("no_sync lets out what a micro-batch throws, and the next call is as e
             std::vector<MicroBatch> parts = batch.parts;
             parts[bad] = []() -> at::Tensor { throw std::runtime_error("no such file"); };
             const Answer thrown = answer(comm, [&] { accumulate_gradients(reducer, parts); });
-            reducer.zero_gradients();
+            forget_gradients(model.parameters);
             const Answer next = answer(comm, [&] { accumulate_gradients(reducer, batch.parts); });
             const Comparison gradients =
                 same(model.each_gradient(), model.of_each(batch.mean), kRounding);

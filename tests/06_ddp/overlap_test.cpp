@@ -80,7 +80,7 @@ void overlaps(const std::vector<int>& worlds) {
         Reducer reducer(model.parameters, {1}, overlapped_hook(thread, hook), comm);
         for (std::uint64_t salt = 0; salt < 3; ++salt) {
             other = input(100, comm.rank(), salt + 3);
-            reducer.zero_gradients();
+            forget_gradients(model.parameters);
             reducer.prepare_for_backward();
             model.backward(backwards(3), input(3, comm.rank(), salt));
             reducer.finalize_backward();

@@ -48,7 +48,7 @@ class Ddp final : public Contestant {
           ) {}
 
     void step(const nn::Batch& batch) override {
-        reducer_.zero_gradients();
+        zero_gradients();
         const at::Tensor loss_of_batch = loss(batch);
         reducer_.prepare_for_backward();
         loss_of_batch.backward();

@@ -175,11 +175,7 @@ class Pytorch final : public Contestant {
     }
 
     void step(const nn::Batch& batch) override {
-        for (const at::Tensor& parameter : parameters()) {
-            if (parameter.grad().defined()) {
-                parameter.mutable_grad().zero_();  // views into its buckets
-            }
-        }
+        zero_gradients();
         if (reducer_->should_rebuild_buckets()) {
             reducer_->rebuild_buckets();
         }

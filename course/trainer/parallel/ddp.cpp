@@ -29,10 +29,6 @@ Ddp::Ddp(
     make_reducer(backwards);
 }
 
-void Ddp::zero_gradients() {
-    reducer_->zero_gradients();
-}
-
 void Ddp::prepare_for_backward(const at::Tensor& /*loss*/) {
     reducer_->prepare_for_backward();  // the course's models use all their parameters in every step
 }

@@ -16,7 +16,6 @@ class Ddp final : public Replicas {
         Trace& trace,
         const Communicator& comm);
 
-    void zero_gradients() override;
     void prepare_for_backward(const at::Tensor& loss) override;
     void exchange_gradients() override;
 

@@ -35,7 +35,6 @@ constexpr cudaStream_t kDefaultStream = nullptr;  // LibTorch's
 CommHook nccl_hook(const Communicator& comm) {
     const auto nccl = std::make_shared<NcclCommunicator>(comm);
     return [nccl](const at::Tensor& flat) {
-        flat.div_(nccl->size());
         const Event gradients;
         gradients.record(kDefaultStream);
         gradients.make_wait(nccl->stream());
@@ -43,9 +42,9 @@ CommHook nccl_hook(const Communicator& comm) {
             flat.data_ptr(), flat.data_ptr(), static_cast<std::size_t>(flat.numel()), ncclFloat,
             ncclSum, nccl->handle(), nccl->stream()
         ));
-        const auto mean = std::make_shared<Event>();
-        mean->record(nccl->stream());
-        return std::async(std::launch::deferred, [mean] { mean->make_wait(kDefaultStream); });
+        const auto sum = std::make_shared<Event>();
+        sum->record(nccl->stream());
+        return std::async(std::launch::deferred, [sum] { sum->make_wait(kDefaultStream); });
     };
 }
 

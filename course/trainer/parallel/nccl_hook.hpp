@@ -6,9 +6,9 @@
 
 namespace dist::trainer {
 
-/// As all_reduce_hook(), for gradients on this rank's GPU: NCCL makes the mean, on a stream of its own,
-/// while backward goes on. Neither the hook nor its future makes the host wait: what is put on the
-/// default stream after the future was waited for comes after the mean.
+/// As all_reduce_hook(), for gradients on this rank's GPU: NCCL adds them up, on a stream of its
+/// own, while backward goes on. Neither the hook nor its future makes the host wait: what is put on the
+/// default stream after the future was waited for comes after the sum.
 ///
 /// comm    collective; one GPU a rank.
 ///

@@ -83,7 +83,6 @@ void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm) {
 
 CommHook compressed_hook(const Communicator& comm) {
     return [&comm](const at::Tensor& flat) {
-        flat.mul_(1.0 / comm.size());
         compressed_all_reduce(flat, comm);
         return std::async(std::launch::async, [] {});
     };
@@ -101,7 +100,7 @@ CommHook error_feedback_hook(const Communicator& comm) {
         std::vector<float>& lost = found.first->second.lost;
         float* const data = flat.data_ptr<float>();
         for (std::size_t i = 0; i < n; ++i) {
-            data[i] = data[i] / static_cast<float>(comm.size()) + lost[i];
+            data[i] += lost[i];
             const float sent = widened(rounded(data[i]));
             lost[i] = std::isfinite(sent) ? data[i] - sent : 0;
         }
