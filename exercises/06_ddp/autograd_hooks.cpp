@@ -1,5 +1,8 @@
 #include "exercises/06_ddp/autograd_hooks.hpp"
 
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
+
 #include "course/nn/gradient_hook.hpp"
 
 namespace dist {
