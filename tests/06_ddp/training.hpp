@@ -75,17 +75,21 @@ inline Comparison are_means(const Model& model, const Communicator& comm, int nu
     const auto p = static_cast<float>(comm.size());
     const auto mean = reduced_input(kLengths.size(), comm.size(), ReduceOp::sum, number);
     const auto before = reduced_input(kLengths.size(), comm.size(), ReduceOp::sum, number - 1);
+    const std::vector<float> own = gradients_of(comm, number);
+    std::vector<float> share = own;
     std::vector<float> sum = mean;
     std::vector<float> twice = mean;
     std::vector<float> added = mean;
     for (std::size_t i = 0; i < mean.size(); ++i) {
+        share[i] /= p;
         sum[i] *= p;
         twice[i] /= p;
         added[i] += p * before[i];
     }
     return same(
         model.each_gradient(), model.of_each(mean), kRounding,
-        {{model.of_each(gradients_of(comm, number)), "that is this rank's own: it met no other"},
+        {{model.of_each(own), "that is this rank's own: it met no other"},
+         {model.of_each(share), "that is a p-th of this rank's own: it met no other"},
          {model.of_each(sum), "that is the sum of all ranks' gradients, not their mean"},
          {model.of_each(twice), "that is the mean, divided by p once more"},
          {model.of_each(added), "as if added to the mean of the pass before"}}

@@ -39,9 +39,10 @@ Comparison same(
             false, "expected " + std::to_string(expected.size()) + " elements, got " +
                        std::to_string(got.size())};
     }
-    // written so that NaN differs from everything
+    // written so that NaN differs from everything; nothing is near infinity
     const auto equal = [&](double a, double b) {
-        return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(b), 1.0);
+        const double near = tolerance * std::max(std::abs(b), 1.0);
+        return a == b || (std::isfinite(b) && std::abs(a - b) <= near);
     };
     std::size_t wrong = 0;
     std::size_t first = 0;
