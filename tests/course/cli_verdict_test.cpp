@@ -260,6 +260,12 @@ TEST_CASE(
     job.output = "[n:1] x\nshardlings: a rank cannot read /proc\n-----\nnon-zero status\n";
     CHECK(explain_no_plan(job).status == State::harness_error);
     CHECK(explain_no_plan(job).message == "shardlings: a rank cannot read /proc");
+    job.status = 127;
+    job.output =
+        "a_test: error while loading shared libraries: libx.so.1: cannot open it\nnon-zero";
+    CHECK(explain_no_plan(job).status == State::harness_error);
+    CHECK(has(explain_no_plan(job).message, "the program cannot be loaded: libx.so.1: cannot open")
+    );
 }
 
 TEST_CASE("a run's document is JSON, whatever a program printed") {

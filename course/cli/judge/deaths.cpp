@@ -66,6 +66,18 @@ std::string words_of_ours(const std::string& output) {
     return "";
 }
 
+/// What the loader says of a library that it did not find; empty: it found all.
+std::string not_loaded(const Job& job) {
+    constexpr int kNoSuchProgram = 127;
+    const std::string words = "error while loading shared libraries: ";
+    const std::size_t at = job.output.find(words);
+    if (job.status != kNoSuchProgram || at == std::string::npos) {
+        return "";
+    }
+    const std::size_t begin = at + words.size();
+    return job.output.substr(begin, job.output.find('\n', begin) - begin);
+}
+
 TestResult about_the_program(const std::string& name, const Job& job) {
     TestResult test;
     test.name = name;
@@ -234,6 +246,13 @@ TestResult explain_no_plan(const Job& job) {
     } else if (const std::string words = words_of_ours(text); !words.empty()) {
         test.status = State::harness_error;
         test.message = words;
+    } else if (const std::string loader = not_loaded(job); !loader.empty()) {
+        test.status = State::harness_error;
+        test.message = fmt::format(
+            "the program cannot be loaded: {}\nA library that it needs is not there any more, or "
+            "never was: ./shardlings doctor says which LibTorch is taken",
+            loader
+        );
     } else if (text.find("on signal") != std::string::npos) {
         test.status = State::crash;
         test.message = "it died before the first test: does something run before main?";
