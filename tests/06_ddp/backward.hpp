@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <cctype>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <future>
@@ -16,6 +17,24 @@
 #include "exercises/06_ddp/gradient_buckets.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
+
+/// Lists of numbers as LibTorch 1.13 writes them to a stream; 2.x leaves it to Catch2, which has braces and commas.
+template <class T>
+struct NumberList {
+    static std::string convert(const std::vector<T>& numbers) {
+        std::string text;
+        for (const T number : numbers) {
+            text += (text.empty() ? "" : " ") + std::to_string(number);
+        }
+        return text;
+    }
+};
+template <>
+struct Catch::StringMaker<std::vector<int>> : NumberList<int> {};
+template <>
+struct Catch::StringMaker<std::vector<std::int64_t>> : NumberList<std::int64_t> {};
+template <>
+struct Catch::StringMaker<std::vector<std::size_t>> : NumberList<std::size_t> {};
 
 namespace dist::harness {
 
