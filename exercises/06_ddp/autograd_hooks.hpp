@@ -31,7 +31,7 @@ CommHook all_reduce_hook(const Communicator& comm);
 /// The mean of all gradients over all ranks, made while backward still makes others: c10d's Reducer. A
 /// step of training:
 ///
-///     // gradients are thrown away, as zero_grad() does, or set to zero
+///     // gradients are thrown away, or set to zero
 ///     const at::Tensor loss = ...;         // forward
 ///     reducer.prepare_for_backward();
 ///     loss.backward();                     // buckets leave as they are full

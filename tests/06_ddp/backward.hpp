@@ -50,7 +50,7 @@ inline Sizes backwards(std::size_t n) {
     return order;
 }
 
-/// Gradients are thrown away, as zero_grad() does: backward makes new ones.
+/// Gradients are thrown away: backward makes new ones.
 inline void forget_gradients(const std::vector<at::Tensor>& parameters) {
     for (const at::Tensor& parameter : parameters) {
         parameter.mutable_grad() = at::Tensor();

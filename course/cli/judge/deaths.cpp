@@ -68,10 +68,10 @@ std::string words_of_ours(const std::string& output) {
 
 /// What the loader says of a library that it did not find; empty: it found all.
 std::string not_loaded(const Job& job) {
-    constexpr int kNoSuchProgram = 127;
+    constexpr int kStatusOfLoader = 127;
     const std::string words = "error while loading shared libraries: ";
     const std::size_t at = job.output.find(words);
-    if (job.status != kNoSuchProgram || at == std::string::npos) {
+    if (job.status != kStatusOfLoader || at == std::string::npos) {
         return "";
     }
     const std::size_t begin = at + words.size();

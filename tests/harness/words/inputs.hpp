@@ -19,7 +19,7 @@ enum class Values {
     positive,  // 1e20 to 8e20
     negative,  // -8e20 to -1e20
     order_matters,  // 2^24 from rank i mod p at index i, to which others' 1 adds nothing; from index p on
-                    // others' are between 1 and 2, since 1 + 1 and 1 + 1 are as much in any order
+                    // others' are between 1 and 2: ones, added in pairs, are as much in any order
 };
 
 /// `n` seeded whole numbers in float for this rank; exact under sum, mean and product of 15 ranks.
