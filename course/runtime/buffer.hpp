@@ -7,8 +7,8 @@
 namespace dist {
 
 /// `n` floats of no particular value. From 2 MiB on they are aligned to 2 MiB, and the kernel is
-/// asked to back them by huge pages (madvise); it need not obey. The memory of the last such buffer
-/// is kept for the next of about its size, as caching allocators do.
+/// asked to back them by huge pages (madvise); it need not obey. Each thread keeps the memory of the
+/// largest such buffer for the next that fits, as caching allocators do.
 ///
 /// Errors  std::bad_alloc if there is no memory.
 class Buffer {
@@ -29,6 +29,7 @@ class Buffer {
   private:
     float* data_ = nullptr;
     std::size_t size_ = 0;
+    std::size_t capacity_bytes_ = 0;  // of the memory, whose rest a smaller buffer leaves
 };
 
 }  // namespace dist

@@ -86,7 +86,9 @@ TEST_CASE("a buffer of a huge page and more is aligned to it, and keeps what is 
     CHECK(Buffer(5).span().size() == 5);
 }
 
-TEST_CASE("the memory of a large buffer serves the next one of about its size, and no two at once"
+TEST_CASE(
+    "the memory of the largest buffer serves those that fit, whatever came between, and no two at "
+    "once"
 ) {
     constexpr std::size_t kFloats = std::size_t{4} << 20U;
     const float* first = nullptr;
@@ -94,16 +96,20 @@ TEST_CASE("the memory of a large buffer serves the next one of about its size, a
         const Buffer buffer(kFloats);
         first = buffer.data();
     }
-    Buffer second(kFloats - 5);
-    CHECK(second.data() == first);
+    for (const std::size_t floats : {kFloats / 3, kFloats, kFloats / 2, kFloats - 5}) {
+        CHECK(Buffer(floats).data() == first);  // the buckets of a step, one after the other
+    }
+    CHECK(Buffer(8).data() != first);
+    Buffer second(kFloats / 2);
     Buffer third(kFloats);
+    CHECK(second.data() == first);
     CHECK(third.data() != first);
     second.span().back() = 1;
     third.span().back() = 2;
     CHECK(second.span().back() == 1);
-    second = Buffer(8);  // its memory is kept now, and far too large for a small one
-    CHECK(Buffer(kFloats / 4).data() != first);
-    std::thread([&] { CHECK(Buffer(kFloats).data() != third.data()); }).join();
+    second = Buffer(8);
+    CHECK(second.size() == 8);
+    std::thread([&] { CHECK(Buffer(kFloats).data() != first); }).join();
 }
 
 TEST_CASE("seeded data: the same pair of seed and rank, the same small whole numbers") {
