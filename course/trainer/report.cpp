@@ -64,6 +64,18 @@ std::string to_table(const TimeRecord& times) {
     return table + fmt::format("  {:<13} {:>9.1f} s", "together", times.total_s);
 }
 
+std::string to_dtype_note(double fp32_s, double bf16_s) {
+    if (bf16_s <= fp32_s) {
+        return "";
+    }
+    return fmt::format(
+        "a convolution in bfloat16 takes {:.1f} times as long as in float32 on this processor: "
+        "--dtype fp32 "
+        "trains faster",
+        bf16_s / fp32_s
+    );
+}
+
 std::string to_straggler(std::span<const double> compute_s) {
     constexpr double kClose = 1.25;
     const auto [shortest, longest] = std::ranges::minmax_element(compute_s);

@@ -23,6 +23,11 @@ std::string to_table(const TimeRecord& times);
 /// compute_s  of every rank.
 std::string to_straggler(std::span<const double> compute_s);
 
+/// Says so where bfloat16 is the slower one; empty where it is not.
+///
+/// fp32_s, bf16_s  of one convolution.
+std::string to_dtype_note(double fp32_s, double bf16_s);
+
 /// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
 class Report {
   public:

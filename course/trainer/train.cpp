@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "course/data/cifar10.hpp"
+#include "course/trainer/autocast.hpp"
 #include "course/trainer/parts.hpp"
 #include "course/trainer/report.hpp"
 #include "course/trainer/timeout.hpp"
@@ -23,6 +24,9 @@ void train(const Options& options, const Communicator& comm) {
     });
     const Timeout timeout(options.timeout_s, comm);
     Report report(options, data, comm);
+    if (options.dtype == "bf16" && options.device == "cpu" && comm.rank() == 0) {
+        report.say(to_dtype_note(convolution_s(/*bf16=*/false), convolution_s(/*bf16=*/true)));
+    }
     Trace trace(options.trace, comm);
     Parts parts(options, data, report, trace, comm);
     report.begin_run(parts.step(), parts.all_steps(), parts.epoch_steps());

@@ -171,6 +171,16 @@ TEST_CASE("a rank that computed far longer than the others is named", "[trainer]
     CHECK(to_straggler(alone).empty());
 }
 
+TEST_CASE("where bfloat16 is slower, a line says so", "[trainer]") {
+    CHECK(
+        to_dtype_note(0.010, 0.015) ==
+        "a convolution in bfloat16 takes 1.5 times as long as in float32 on this processor: "
+        "--dtype fp32 "
+        "trains faster"
+    );
+    CHECK(to_dtype_note(0.010, 0.005).empty());
+}
+
 TEST_CASE("a status is one short line", "[trainer]") {
     const Status status{
         .epoch = 2,
