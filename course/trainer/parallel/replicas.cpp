@@ -42,7 +42,7 @@ Replicas::Replicas(
     : comm_(comm),
       model_(std::move(model)),
       parameters_(model_->parameters()),
-      optimizer_(make_optimizer(options, parameters_)),
+      optimizer_(optimizer_options(options), parameters_),
       author_(std::move(author)) {
     // every replica was made with weights of its own; from here on they are rank 0's
     broadcast_parameters(parameters_, 0, comm_);
@@ -51,9 +51,7 @@ Replicas::Replicas(
 
 void Replicas::zero_gradients() {
     // not zeroed in place: average_gradients may have left a view, which cannot be
-    for (const at::Tensor& parameter : parameters_) {
-        parameter.mutable_grad().reset();
-    }
+    optimizer_.zero_grad();
 }
 
 void Replicas::prepare_for_backward(const at::Tensor& /*loss*/) {}
@@ -63,8 +61,8 @@ at::Tensor Replicas::forward(const at::Tensor& pictures) {
 }
 
 void Replicas::step(double rate) {
-    set_rate(*optimizer_, rate);
-    optimizer_->step();
+    optimizer_.set_rate(rate);
+    optimizer_.step();
 }
 
 void Replicas::expect_equal(std::size_t done) const {
@@ -90,7 +88,7 @@ void Replicas::expect_equal(std::size_t done) const {
 }
 
 StateDict Replicas::state_dict() const {
-    StateDict state = optimizer_state(*optimizer_, model_->named_parameters());
+    StateDict state = optimizer_state(optimizer_, model_->named_parameters());
     for (const auto& [name, tensor] : all_tensors(*model_)) {
         state[name] = tensor;
     }
@@ -105,7 +103,7 @@ void Replicas::load_state_dict(const StateDict& state) {
     for (const auto& [name, tensor] : all_tensors(*model_)) {
         tensor.copy_(state.at(name));
     }
-    load_optimizer_state(*optimizer_, model_->named_parameters(), state);
+    load_optimizer_state(optimizer_, model_->named_parameters(), state);
 }
 
 }  // namespace dist::trainer

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/optim/optimizer.h>
-
+#include "course/nn/optimizer.hpp"
 #include "course/trainer/parallel/strategy.hpp"
 
 namespace dist::trainer {
@@ -43,7 +42,7 @@ class Replicas : public Strategy {
     const Communicator& comm_;
     std::shared_ptr<nn::Model> model_;
     std::vector<at::Tensor> parameters_;
-    std::unique_ptr<torch::optim::Optimizer> optimizer_;
+    nn::Optimizer optimizer_;
     std::string author_;
 };
 

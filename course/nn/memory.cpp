@@ -1,0 +1,119 @@
+#include "course/nn/memory.hpp"
+
+#include <c10/core/CPUAllocator.h>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include <torch/version.h>
+
+namespace dist::nn {
+
+namespace {
+
+thread_local MemoryKind kind_of_now = MemoryKind::other;
+
+struct Count {
+    std::mutex guard;
+    MemoryBytes held;
+    MemoryBytes peak;
+};
+
+Count& count() {
+    static auto* const all = new Count;  // tensors may outlive everything else
+    return *all;
+}
+
+/// Memory that was lent to a tensor.
+struct Block {
+    at::DataPtr memory;
+    std::size_t bytes;
+    MemoryKind kind;
+};
+
+void give_back(void* context) {
+    const std::unique_ptr<Block> block(static_cast<Block*>(context));
+    const std::scoped_lock guard(count().guard);
+    count().held.of_kind[static_cast<std::size_t>(block->kind)] -= block->bytes;
+}
+
+at::DataPtr lend(c10::Allocator& from, std::size_t bytes) {
+    auto block = std::make_unique<Block>(from.allocate(bytes), bytes, kind_of_now);
+    void* const memory = block->memory.get();
+    {
+        const std::scoped_lock guard(count().guard);
+        MemoryBytes& held = count().held;
+        held.of_kind[static_cast<std::size_t>(kind_of_now)] += bytes;
+        if (held.total() > count().peak.total()) {
+            count().peak = held;
+        }
+    }
+    return {memory, block.release(), give_back, at::kCPU};
+}
+
+class CountingAllocator final : public c10::Allocator {
+  public:
+    explicit CountingAllocator(c10::Allocator& from) : from_(from) {}
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+    at::DataPtr allocate(std::size_t bytes) override {
+        return lend(from_, bytes);
+    }
+    void copy_data(void* to, const void* from, std::size_t bytes) const override {
+        default_copy_data(to, from, bytes);
+    }
+#else
+    at::DataPtr allocate(std::size_t bytes) const override {
+        return lend(from_, bytes);
+    }
+#endif
+
+  private:
+    c10::Allocator& from_;
+};
+
+}  // namespace
+
+const char* name(MemoryKind kind) {
+    constexpr std::array kNames = {"other", "parameters", "gradients", "optimizer", "activations"};
+    static_assert(kNames.size() == kMemoryKinds);
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::size_t MemoryBytes::total() const {
+    return std::accumulate(of_kind.begin(), of_kind.end(), std::size_t{0});
+}
+
+MemoryScope::MemoryScope(MemoryKind kind) : outer_(std::exchange(kind_of_now, kind)) {}
+
+MemoryScope::~MemoryScope() {
+    kind_of_now = outer_;
+}
+
+void count_memory() {
+    static CountingAllocator* const allocator = [] {
+        auto* const made = new CountingAllocator(*c10::GetCPUAllocator());
+        constexpr std::uint8_t kAboveAll = 255;
+        c10::SetCPUAllocator(made, kAboveAll);
+        return made;
+    }();
+    static_cast<void>(allocator);
+}
+
+MemoryBytes held_memory() {
+    const std::scoped_lock guard(count().guard);
+    return count().held;
+}
+
+MemoryBytes peak_memory() {
+    const std::scoped_lock guard(count().guard);
+    return count().peak;
+}
+
+void forget_peak_memory() {
+    const std::scoped_lock guard(count().guard);
+    count().peak = count().held;
+}
+
+}  // namespace dist::nn
