@@ -1,0 +1,430 @@
+// What mixed_precision must do: nothing is lost in 16 bits, and no rank steps where another cannot.
+#include "exercises/07_zero/mixed_precision.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "course/nn/memory.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/tensors.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "what ranks exchange goes through your own ring_all_reduce");
+
+using Kind = nn::OptimizerOptions::Kind;
+
+const nn::OptimizerOptions kPlain{.rate = 1};
+const std::vector<nn::OptimizerOptions> kOptions = {
+    {.rate = 0.25, .momentum = 0.5}, {.kind = Kind::adamw, .rate = 0.25}};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// A parameter.
+at::Tensor leaf(const std::vector<float>& values, at::ScalarType dtype) {
+    return filled({static_cast<std::int64_t>(values.size())}, values).to(dtype).requires_grad_();
+}
+
+void set_gradient(const at::Tensor& parameter, const std::vector<float>& values) {
+    parameter.mutable_grad() = filled(parameter.sizes(), values).to(parameter.scalar_type());
+}
+
+std::vector<float> values_of(const at::Tensor& tensor) {
+    return elements(tensor.detach().to(at::kFloat));
+}
+
+/// Does `tensor`, of any dtype, have these values exactly?
+Comparison holds(
+    const at::Tensor& tensor,
+    const std::vector<float>& expected,
+    const std::vector<Suspicion>& suspicions = {}
+) {
+    return same(values_of(tensor), expected, 0.0, suspicions);
+}
+
+/// Master weights and parameters, one after the other.
+std::vector<float> all_values(
+    const MixedPrecisionOptimizer& optimizer, const std::vector<at::Tensor>& parameters
+) {
+    std::vector<float> values;
+    for (const std::vector<at::Tensor>& tensors : {optimizer.masters(), parameters}) {
+        for (const at::Tensor& tensor : tensors) {
+            const std::vector<float> more = values_of(tensor);
+            values.insert(values.end(), more.begin(), more.end());
+        }
+    }
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("master weights begin as the parameters, in float32, and lie elsewhere") {
+    on_ranks({2, 1}, [](const Communicator&) {
+        for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+            const std::vector<at::Tensor> parameters = {
+                leaf({1, -2, 0.15625F}, dtype), leaf({}, dtype), leaf({3}, dtype)};
+            const MixedPrecisionOptimizer optimizer(parameters, kPlain);
+            REQUIRE(optimizer.masters().size() == parameters.size());
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                INFO("parameter " << i << " of " << parameters[i].scalar_type());
+                CHECK(optimizer.masters()[i].scalar_type() == at::kFloat);
+                CHECK_FALSE(optimizer.masters()[i].requires_grad());
+                const Comparison result =
+                    same(values_of(optimizer.masters()[i]), values_of(parameters[i]));
+                CHECK(result);
+            }
+        }
+    });
+}
+
+TEST_CASE("steps too small for 16 bits add up") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+            const at::Tensor x = leaf({1, -1}, dtype);
+            MixedPrecisionOptimizer optimizer({x}, kPlain);
+            constexpr int kSteps = 64;
+            const float small =
+                std::ldexp(1.0F, -12);  // next to 1, bfloat16 has steps of 2^-7, float16 of 2^-10
+            for (int step = 0; step < kSteps; ++step) {
+                set_gradient(x, {-small, small});
+                CHECK(optimizer.step(1, comm));
+            }
+            INFO(kSteps << " steps of 2^-12 from 1 and -1, as " << x.scalar_type());
+            const float far = 1 + kSteps * small;
+            const Comparison masters = holds(
+                optimizer.masters()[0], {far, -far},
+                {{{1, -1}, "it has not moved: was it rounded to the parameter after each step?"}}
+            );
+            CHECK(masters);
+            const Comparison result = holds(
+                x, {far, -far},
+                {{{1, -1},
+                  "it has not moved: a step is lost in 16 bits, but not in the master weight"}}
+            );
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("master weights go where parameters in float32 would, and parameters are those rounded") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+                const std::vector<at::Tensor> parameters = {
+                    leaf(input(7, 0, 1), dtype), leaf(input(3, 0, 2), dtype)};
+                MixedPrecisionOptimizer optimizer(parameters, options);
+                std::vector<at::Tensor> whole;
+                std::vector<const void*> places;
+                for (const at::Tensor& parameter : parameters) {
+                    places.push_back(parameter.data_ptr());
+                    whole.push_back(parameter.detach().to(at::kFloat));
+                }
+                nn::Optimizer reference(options, whole);
+                for (std::uint64_t step = 1; step <= 6; ++step) {
+                    for (std::size_t i = 0; i < parameters.size(); ++i) {
+                        set_gradient(parameters[i], input(count(parameters[i]), 0, 10 * step + i));
+                        whole[i].mutable_grad() = parameters[i].grad().to(at::kFloat);
+                    }
+                    CHECK(optimizer.step(1, comm));
+                    reference.step();
+                }
+                INFO(
+                    "6 steps of " << (options.kind == Kind::adamw ? "adamw" : "momentum") << ", "
+                                  << dtype
+                );
+                for (std::size_t i = 0; i < parameters.size(); ++i) {
+                    const Comparison masters =
+                        same(values_of(optimizer.masters()[i]), values_of(whole[i]));
+                    CHECK(masters);
+                    const Comparison result =
+                        same(values_of(parameters[i]), values_of(whole[i].to(dtype)));
+                    CHECK(result);
+                    CHECK(parameters[i].scalar_type() == dtype);
+                    INFO("a layer, or a view, that holds the parameter's memory sees its new values"
+                    );
+                    CHECK(parameters[i].data_ptr() == places[i]);
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("100 steps in bfloat16 come as near to the goal as bfloat16 can be") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const std::vector<float> goals = {1.5F, -3, 0.75F, 5};
+        const at::Tensor goal = leaf(goals, at::kBFloat16).detach();
+        const at::Tensor x = leaf({2, -2, 0.5F, 6}, at::kBFloat16);
+        const at::Tensor alone = x.detach().clone();  // without a master weight
+        const nn::OptimizerOptions options{.rate = 1.0 / 16};
+        MixedPrecisionOptimizer optimizer({x}, options);
+        nn::Optimizer without(options, {alone});
+        for (int step = 0; step < 100; ++step) {
+            optimizer.zero_grad();
+            x.sub(goal).square().sum().backward();
+            alone.mutable_grad() = alone.sub(goal).mul(2);
+            CHECK(optimizer.step(1, comm));
+            without.step();
+        }
+        INFO("100 steps of rate 1/16 towards 1.5, -3, 0.75 and 5; bfloat16 has 8 binary digits");
+        const Comparison result = same(
+            values_of(optimizer.masters()[0]), goals, 0x1p-8,
+            {{values_of(alone), "it stalls where steps in bfloat16 do: each is rounded away"}}
+        );
+        CHECK(result);
+    });
+}
+
+TEST_CASE("gradients are divided by the scale in float32, and stay as they are") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const at::Tensor x = leaf({0, 0, 0}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, kPlain);
+        constexpr double kScale = 65536;
+        // the least number above 0 in float16 is 2^-24: two of these are below it once divided
+        const std::vector<float> scaled = {std::ldexp(1.0F, -10), std::ldexp(3.0F, -16), 8};
+        set_gradient(x, scaled);
+        CHECK(optimizer.step(kScale, comm));
+        std::vector<float> expected;
+        for (const float gradient : scaled) {
+            expected.push_back(-gradient / static_cast<float>(kScale));
+        }
+        INFO("a step of rate 1 from 0, gradients 2^-10, 3 * 2^-16 and 8 of a loss times 65536");
+        const Comparison result = holds(
+            optimizer.masters()[0], expected,
+            {{{0, 0, expected[2]}, "divided in float16, where small numbers are 0"},
+             {{-scaled[0], -scaled[1], -scaled[2]}, "the scale is still in it"}}
+        );
+        CHECK(result);
+        const Comparison gradients = holds(x.grad(), scaled);
+        CHECK(gradients);
+    });
+}
+
+TEST_CASE("one element of one rank that is no number skips the step on all ranks") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            for (const float bad : {kInfinity, -kInfinity, kNan}) {
+                for (int where = 0; where < comm.size(); ++where) {
+                    const auto make = [] {
+                        return std::vector{leaf({1, 2}, at::kHalf), leaf({3, 4, 5}, at::kHalf)};
+                    };
+                    const std::vector<at::Tensor> parameters = make();
+                    const std::vector<at::Tensor> others = make();
+                    MixedPrecisionOptimizer optimizer(parameters, options);
+                    MixedPrecisionOptimizer undisturbed(others, options);
+                    const auto step = [&](MixedPrecisionOptimizer& of,
+                                          const std::vector<at::Tensor>& its, float last) {
+                        set_gradient(its[0], {-8, 4});
+                        set_gradient(its[1], {2, -1, last});
+                        return of.step(2, comm);
+                    };
+                    INFO(bad << " in a gradient of rank " << where << " alone");
+                    CHECK(step(optimizer, parameters, 4));
+                    CHECK(step(undisturbed, others, 4));
+                    const std::vector<float> before = all_values(optimizer, parameters);
+                    const bool taken =
+                        step(optimizer, parameters, comm.rank() == where ? bad : 4.0F);
+                    {
+                        INFO("every rank skips the step, and says so");
+                        CHECK_FALSE(taken);
+                    }
+                    const Comparison kept = same(all_values(optimizer, parameters), before);
+                    CHECK(kept);
+                    CHECK(step(optimizer, parameters, 6));
+                    CHECK(step(undisturbed, others, 6));
+                    INFO("the next step is as if the skipped one had never been");
+                    const Comparison next =
+                        same(all_values(optimizer, parameters), all_values(undisturbed, others));
+                    CHECK(next);
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("what is finite in 16 bits is never skipped, however large") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const at::Tensor x = leaf({0, 0, 0}, at::kBFloat16);
+        MixedPrecisionOptimizer optimizer({x}, {.rate = 0x1p-100});
+        set_gradient(x, {0x1p+127, 0x1p+127, -0x1p+127});
+        INFO("2^127 is a number, and no float holds twice as much: neither sums nor squares tell");
+        CHECK(optimizer.step(1, comm));
+        const Comparison result = holds(x, {-0x1p+27, -0x1p+27, 0x1p+27});
+        CHECK(result);
+    });
+}
+
+TEST_CASE("a parameter without a gradient is left alone, and zero_grad throws all of them away") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const std::vector<at::Tensor> parameters = {
+            leaf({1, 2}, at::kBFloat16), leaf({3}, at::kBFloat16)};
+        MixedPrecisionOptimizer optimizer(parameters, kOptions[0]);
+        set_gradient(parameters[0], {1, 1});
+        set_gradient(parameters[1], {1});
+        CHECK(optimizer.step(1, comm));
+        optimizer.zero_grad();
+        CHECK_FALSE(parameters[0].grad().defined());
+        CHECK_FALSE(parameters[1].grad().defined());
+        const std::vector<float> before = all_values(optimizer, parameters);
+        CHECK(optimizer.step(1, comm));
+        INFO(
+            "no parameter has a gradient any more: not from the step before either, and momentum "
+            "rests"
+        );
+        const Comparison kept = same(all_values(optimizer, parameters), before);
+        CHECK(kept);
+        set_gradient(parameters[0], {4, 4});
+        CHECK(optimizer.step(1, comm));
+        INFO("only the first parameter has a gradient");
+        const Comparison second = holds(optimizer.masters()[1], {2.75F});
+        CHECK(second);
+        const Comparison result = holds(parameters[0], {-0.375F, 0.625F});
+        CHECK(result);
+    });
+}
+
+TEST_CASE("between two steps it holds 4 bytes a parameter and what the optimizer keeps, no more") {
+    nn::count_memory();
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            constexpr std::size_t kN = 100'000;
+            const at::Tensor x = at::full({kN}, 1, at::kBFloat16).requires_grad_();
+            x.mutable_grad() = at::full({kN}, 1, at::kBFloat16);
+            const std::size_t before = nn::held_memory().total();
+            MixedPrecisionOptimizer optimizer({x}, options);
+            const std::size_t made = nn::held_memory().total() - before;
+            INFO(kN << " parameters, " << (options.kind == Kind::adamw ? "adamw" : "momentum"));
+            CHECK(made == 4 * kN);
+            CHECK(optimizer.step(1, comm));
+            const std::size_t kept = options.kind == Kind::adamw ? 8 : 4;
+            const std::size_t held = nn::held_memory().total() - before;
+            CHECK(held == (4 + kept) * kN);
+            x.mutable_grad()[0] = kNan;
+            CHECK_FALSE(optimizer.step(1, comm));
+            INFO("and after a step that was skipped");
+            const std::size_t after = nn::held_memory().total() - before;
+            CHECK(after == held);
+        }
+    });
+}
+
+TEST_CASE("a step sends one float around the ring, and nothing else") {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
+        const std::vector<at::Tensor> parameters = {leaf({1, 2}, at::kHalf), leaf({3}, at::kHalf)};
+        MixedPrecisionOptimizer optimizer(parameters, kPlain);
+        for (const at::Tensor& parameter : parameters) {
+            parameter.mutable_grad() = parameter.detach().clone();
+        }
+        const long steps = 2L * (comm.size() - 1);
+        const Traffic traffic = record(comm, [&] { optimizer.step(2, comm); });
+        const Comparison spent = within(
+            traffic, {.messages_sent = at_most(steps),
+                      .bytes_sent = at_most(steps * float_bytes(1)),
+                      .among = neighbours(comm)}
+        );
+        CHECK(spent);
+    });
+}
+
+TEST_CASE("parameters of another dtype and scales that are not above 0 are refused") {
+    on_ranks({2}, [](const Communicator& comm) {
+        const auto refused = [&](const std::function<void()>& body) {
+            const Answer got = answer(comm, body);
+            INFO("std::invalid_argument, and no message");
+            CHECK(got.what == kInvalidArgument);
+            CHECK(got.traffic.messages_sent == 0);
+        };
+        for (const auto dtype : {at::kFloat, at::kDouble}) {
+            INFO("a parameter of " << dtype);
+            refused([&] {
+                MixedPrecisionOptimizer({leaf({1}, at::kHalf), leaf({1}, dtype)}, kPlain);
+            });
+        }
+        const at::Tensor x = leaf({1}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, kPlain);
+        set_gradient(x, {1});
+        for (const double scale : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+            INFO("scale " << scale);
+            refused([&] { optimizer.step(scale, comm); });
+            refused([&] { LossScaler{scale}; });
+        }
+        INFO("a window of 0");
+        refused([&] { LossScaler(1, 0); });
+    });
+}
+
+TEST_CASE("LossScaler doubles after a window of steps in a row, and halves at each that is skipped"
+) {
+    on_ranks({1}, [](const Communicator&) {
+        LossScaler scaler;
+        CHECK(scaler.scale() == 65536);
+        for (int step = 1; step <= 4000; ++step) {
+            scaler.update(true);
+            INFO("after " << step << " steps that were taken; the window is 2000");
+            REQUIRE(scaler.scale() == (step < 2000 ? 65536 : step < 4000 ? 131072 : 262144));
+        }
+        LossScaler three(8, 3);
+        const std::vector<std::pair<bool, double>> steps = {
+            {true, 8},  {true, 8},  {false, 4}, {true, 4}, {true, 4}, {true, 8}, {true, 8},
+            {false, 4}, {false, 2}, {true, 2},  {true, 2}, {true, 4}, {true, 4}, {true, 4},
+            {true, 8},  {false, 4}, {true, 4},  {true, 4}, {false, 2}};
+        std::string so_far;
+        for (const auto& [taken, scale] : steps) {
+            three.update(taken);
+            so_far += taken ? 't' : 's';
+            INFO("LossScaler(8, 3), steps taken (t) and skipped (s): " << so_far);
+            REQUIRE(three.scale() == scale);
+        }
+    });
+}
+
+TEST_CASE("with a LossScaler, ranks find the scale that one of them needs, and train on alike") {
+    on_ranks({3, 1, 2}, [](const Communicator& comm) {
+        const at::Tensor x = leaf({1, 1}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, {.rate = 0x1p-14});
+        LossScaler scaler(0x1p+20, 4);
+        int skipped = 0;
+        for (int step = 0; step < 20; ++step) {
+            optimizer.zero_grad();
+            // the last rank's gradient is 16 times as large: its limit is 65504 / 16
+            const double gradient = scaler.scale() * (comm.rank() == comm.size() - 1 ? 16 : 1);
+            x.mutable_grad() = at::full({2}, gradient, at::kFloat).to(at::kHalf);
+            const bool taken = optimizer.step(scaler.scale(), comm);
+            skipped += taken ? 0 : 1;
+            scaler.update(taken);
+        }
+        INFO("20 steps from scale 2^20, window 4; 2^11 is the largest that the last rank can take");
+        CHECK(skipped == 11);
+        CHECK(scaler.scale() == 2048);
+    });
+}
+
+TEST_CASE("mixed_precision takes ranks from the communicator it is given") {
+    on_ranks({4}, [](const Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() % 2, -comm.rank());
+        const at::Tensor x = leaf({1}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, kPlain);
+        set_gradient(x, {comm.rank() == 2 ? kNan : 1});
+        INFO("two groups; a gradient of one rank of the first is NaN");
+        CHECK(optimizer.step(1, pair) == (comm.rank() % 2 == 1));
+    });
+}
+
+TEST_CASE("mixed_precision is right on 11 ranks", "[many]") {
+    on_ranks({11}, [](const Communicator& comm) {
+        const at::Tensor x = leaf({1}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, kPlain);
+        for (int bad = 0; bad < comm.size(); ++bad) {
+            set_gradient(x, {comm.rank() == bad ? kInfinity : 1});
+            CHECK_FALSE(optimizer.step(1, comm));
+        }
+        set_gradient(x, {1});
+        CHECK(optimizer.step(1, comm));
+    });
+}
