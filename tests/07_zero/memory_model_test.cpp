@@ -32,7 +32,7 @@ struct Setting {
 
 std::string text_of(const Setting& s) {
     std::ostringstream text;
-    text << s.n << " parameters, p = " << s.p << ", stage "
+    text << (s.n > 0 ? std::to_string(s.n) + " parameters, " : "") << "p = " << s.p << ", stage "
          << kStageNames[static_cast<int>(s.stage)] << ", "
          << (s.precision == mixed ? "mixed" : "fp32") << ", "
          << kOptimizerNames[static_cast<int>(s.optimizer)];

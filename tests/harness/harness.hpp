@@ -16,6 +16,7 @@
 //     words/tensors.hpp     the same for tensors of LibTorch
 //     words/inputs.hpp      lengths, inputs with their signs, what they reduce to, the tolerance
 //     words/compare.hpp     same(), and suspicions: what a wrong value tells
+//     words/bytes.hpp       the same for bytes that are held
 //     words/reductions.hpp  reduced(), and what likely mistakes leave
 //     words/cost.hpp        within(): traffic held against what it may cost
 //     words/attempt.hpp     a call, stated once
