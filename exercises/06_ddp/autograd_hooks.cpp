@@ -18,7 +18,7 @@ struct Reducer::State {
     // it; what has come in this backward pass; a nn::GradientHook for each parameter
     // (course/nn/gradient_hook.hpp), as the last member: it uses all others. Two names for one tensor:
     // a.is_same(b). A p-th of the gradient into its place in one go, also where the two are one tensor:
-    // at::mul_out(place, gradient, at::scalar_tensor(1.0 / p, at::kDouble)).
+    // at::mul_out(place, gradient, at::scalar_tensor(1.0 / p, gradient.scalar_type())).
 };
 
 Reducer::Reducer(

@@ -69,7 +69,7 @@ void Reducer::State::put_in_place(std::size_t parameter) {
     at::Tensor& gradient = parameters[parameter].mutable_grad();
     at::Tensor& place = place_of[parameter];
     if (gradient.defined()) {
-        at::mul_out(place, gradient, at::scalar_tensor(1.0 / comm.size(), at::kDouble));
+        at::mul_out(place, gradient, at::scalar_tensor(1.0 / comm.size(), gradient.scalar_type()));
     } else {
         place.zero_();
     }

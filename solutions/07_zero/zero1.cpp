@@ -109,7 +109,9 @@ void Zero1::step() {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         at::Tensor& gradient = parameters[i].mutable_grad();
         if (gradient.defined()) {
-            at::mul_out(places[i], gradient, at::scalar_tensor(1.0 / comm.size(), at::kDouble));
+            at::mul_out(
+                places[i], gradient, at::scalar_tensor(1.0 / comm.size(), gradient.scalar_type())
+            );
         } else {
             places[i].zero_();
         }

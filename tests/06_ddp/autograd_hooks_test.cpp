@@ -117,6 +117,28 @@ TEST_CASE("gradients are divided by p before the sum") {
     });
 }
 
+TEST_CASE("a gradient without dimensions has the bits that it would have in a row") {
+    on_ranks({3, 5}, [](const Communicator& comm) {
+        const std::vector<at::Tensor> parameters = {
+            at::ones({}).requires_grad_(), at::ones({2}).requires_grad_()};
+        Reducer reducer(parameters, {1}, all_reduce_hook(comm), comm);
+        for (int step = 1; step <= 8; ++step) {
+            reducer.prepare_for_backward();
+            for (const at::Tensor& parameter : parameters) {
+                parameter.mutable_grad().reset();
+                parameter.mul(1.0 / (7 * step)).sum().backward();
+            }
+            reducer.finalize_backward();
+            INFO("every gradient is 1 / " << 7 * step << "; divided by p in float, all of them");
+            const Comparison result = same(
+                elements(parameters[0].grad().view(-1)),
+                elements(parameters[1].grad().narrow(0, 0, 1))
+            );
+            CHECK(result);
+        }
+    });
+}
+
 TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: they are moved") {
     on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
         std::vector<at::Tensor> flats;

@@ -23,7 +23,8 @@ std::vector<at::Tensor> copies(const std::vector<at::Tensor>& parameters) {
 }
 
 bool is_fine(const at::Tensor& tensor) {
-    return !tensor.defined() || tensor.numel() == 0 || std::isfinite(tensor.abs().max().item<float>());
+    return !tensor.defined() || tensor.numel() == 0 ||
+           std::isfinite(tensor.abs().max().item<float>());
 }
 
 }  // namespace
