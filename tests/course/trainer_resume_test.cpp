@@ -66,6 +66,7 @@ TEST_CASE(
         // on three ranks, where the order of a sum shows
         Case{3, "small --train-size 108 --steps 6 --parallel ddp", 1},
         Case{3, "small --train-size 108 --steps 6 --parallel ddp --last-batch short", 3},
+        Case{3, "small --train-size 108 --steps 6 --parallel zero1 --optimizer adamw", 3},
         Case{1, "resnet34-imagenet --train-size 48 --steps 5 --parallel dp --replicas 2", 3},
         Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
     );
@@ -125,6 +126,43 @@ TEST_CASE(
     // with weights_only=True it takes no other names of Python's than these
     CHECK(contains(file, "_rebuild_tensor_v2"));
     CHECK_FALSE(contains(file, "restore_type_tag"));
+}
+
+TEST_CASE("a run goes on in another way, and on another number of ranks", "[trainer][resume]") {
+    struct Half {
+        int ranks;
+        const char* way;
+    };
+    const auto [first, second] = GENERATE(
+        std::pair<Half, Half>{{3, "zero1"}, {2, "zero1"}},
+        std::pair<Half, Half>{{2, "zero1"}, {1, "none"}},
+        std::pair<Half, Half>{{1, "none"}, {4, "zero1"}},
+        std::pair<Half, Half>{{2, "average"}, {3, "ddp"}}
+    );
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const auto arguments = [&](const Half& half) {
+        return kLittle + "--steps 8 --optimizer adamw --rate 0.01 --batch " +
+               std::to_string(24 / half.ranks) + " --parallel " + half.way + " --log " +
+               log.string() + " --checkpoint " + (folder.path() / "run").string();
+    };
+    const Run begun = run_trainer(first.ranks, arguments(first) + " --stop-after 4");
+    INFO(begun.output);
+    REQUIRE(begun.status == 0);
+    const Run rest = run_trainer(second.ranks, arguments(second) + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    const auto whole =
+        losses_with(1, "--steps 8 --optimizer adamw --rate 0.01 --batch 24 --parallel none");
+    const auto parts = losses(log);
+    REQUIRE(parts.size() == whole.size());
+    for (std::size_t step = 0; step < whole.size(); ++step) {
+        INFO(
+            first.way << " on " << first.ranks << ", then " << second.way << " on " << second.ranks
+                      << "; step " << step
+        );
+        CHECK(parts[step] == Approx(whole[step]).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("a run goes on with another number of ranks", "[trainer][resume]") {

@@ -210,7 +210,8 @@ TEST_CASE("one, two and three ranks with the same global batch have the same los
 }
 
 TEST_CASE(
-    "ddp trains as average does, bit for bit where the order of a sum cannot show", "[trainer]"
+    "ddp and zero1 train as average does, bit for bit where the order of a sum cannot show",
+    "[trainer]"
 ) {
     const TemporaryFolder folder;
     const auto run = [&](int ranks, const std::string& way) {
@@ -226,6 +227,7 @@ TEST_CASE(
         return all;
     };
     CHECK(run(2, "ddp") == run(2, "average"));  // a + b == b + a, and half of a number is exact
+    CHECK(run(2, "zero1") == run(2, "average"));
     const auto ddp = run(3, "ddp");
     const auto average = run(3, "average");
     REQUIRE(ddp.size() == 5);
@@ -239,7 +241,7 @@ TEST_CASE(
 ) {
     const auto large = losses_with(1, "--batch 24 --steps 8 --parallel none");
     REQUIRE(large.size() == 8);
-    for (const std::string way : {"average", "ddp"}) {
+    for (const std::string way : {"average", "ddp", "zero1"}) {
         const auto small = losses_with(2, "--batch 3 --steps 32 --accumulate 4 --parallel " + way);
         REQUIRE(small.size() == 32);
         for (std::size_t step = 0; step < large.size(); ++step) {

@@ -54,8 +54,9 @@ TEST_CASE("options are read", "[trainer]") {
 }
 
 TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
-    CHECK(contains(refusal({"--parallel", "zero1"}), "is not there (yet); there is: " + way_names())
-    );
+    CHECK(contains(
+        refusal({"--parallel", "pipeline"}), "is not there (yet); there is: " + way_names()
+    ));
     CHECK(contains(refusal({"--model", "resnet18"}), "resnet34-imagenet"));
     for (const char* const batch : {"0", "-1", "many", "1.5", "99999999999999999999"}) {
         CHECK(contains(

@@ -2,13 +2,19 @@
 
 namespace dist::trainer {
 
-namespace {
-
-std::string prefix_of(const std::string& parameter) {
-    return "optimizer." + parameter + ".";
+std::string optimizer_name(const std::string& parameter, const std::string& kept) {
+    return "optimizer." + parameter + "." + kept;
 }
 
-}  // namespace
+nn::OptimizerState optimizer_state_of(const std::string& parameter, const StateDict& state) {
+    const std::string prefix = optimizer_name(parameter, "");
+    nn::OptimizerState own;
+    for (auto at = state.lower_bound(prefix); at != state.end() && at->first.starts_with(prefix);
+         ++at) {
+        own[at->first.substr(prefix.size())] = at->second;
+    }
+    return own;
+}
 
 nn::OptimizerOptions optimizer_options(const Options& options) {
     using Kind = nn::OptimizerOptions::Kind;
@@ -24,7 +30,7 @@ StateDict optimizer_state(const nn::Optimizer& optimizer, const NamedTensors& pa
     StateDict all;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         for (const auto& [name, tensor] : optimizer.state(i)) {
-            all[prefix_of(parameters[i].key()) + name] = tensor;
+            all[optimizer_name(parameters[i].key(), name)] = tensor;
         }
     }
     return all;
@@ -34,11 +40,9 @@ void load_optimizer_state(
     nn::Optimizer& optimizer, const NamedTensors& parameters, const StateDict& state
 ) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const std::string prefix = prefix_of(parameters[i].key());
-        nn::OptimizerState own;
-        for (auto at = state.lower_bound(prefix);
-             at != state.end() && at->first.starts_with(prefix); ++at) {
-            own[at->first.substr(prefix.size())] = at->second.to(parameters[i].value().device());
+        nn::OptimizerState own = optimizer_state_of(parameters[i].key(), state);
+        for (auto& [name, tensor] : own) {
+            tensor = tensor.to(parameters[i].value().device());
         }
         optimizer.load_state(i, own);
     }

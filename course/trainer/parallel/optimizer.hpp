@@ -15,6 +15,12 @@ namespace dist::trainer {
 /// What `options` ask for.
 nn::OptimizerOptions optimizer_options(const Options& options);
 
+/// "optimizer.NAME.exp_avg": what is kept of a parameter, in a checkpoint.
+std::string optimizer_name(const std::string& parameter, const std::string& kept);
+
+/// What `state` has of a parameter; empty if nothing.
+nn::OptimizerState optimizer_state_of(const std::string& parameter, const StateDict& state);
+
 using NamedTensors = torch::OrderedDict<std::string, at::Tensor>;
 
 /// What the optimizer keeps of each parameter, as "optimizer.NAME.exp_avg": nothing of one that has

@@ -1,37 +1,10 @@
 #include "course/trainer/parallel/replicas.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <string_view>
 #include <utility>
 
-#include <mpi.h>
-
-#include <torch/utils.h>
-
-#include "course/runtime/error.hpp"
-#include "course/runtime/seeded.hpp"
-#include "course/trainer/device.hpp"
 #include "course/trainer/parallel/optimizer.hpp"
-#include "course/trainer/stop.hpp"
-#include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 namespace dist::trainer {
-
-namespace {
-
-/// Parameters and buffers, by the names that they have in a checkpoint.
-StateDict all_tensors(const nn::Model& model) {
-    StateDict all;
-    for (const auto& tensors : {model.named_parameters(), model.named_buffers()}) {
-        for (const auto& tensor : tensors) {
-            all["model." + tensor.key()] = tensor.value();
-        }
-    }
-    return all;
-}
-
-}  // namespace
 
 Replicas::Replicas(
     const Options& options,
@@ -39,25 +12,12 @@ Replicas::Replicas(
     const Communicator& comm,
     std::string author
 )
-    : comm_(comm),
-      model_(std::move(model)),
-      parameters_(model_->parameters()),
-      optimizer_(optimizer_options(options), parameters_),
-      author_(std::move(author)) {
-    // every replica was made with weights of its own; from here on they are rank 0's
-    broadcast_parameters(parameters_, 0, comm_);
-    model_->to(device_of(options, comm_.rank()));  // the parameters stay the same ones
-}
+    : WholeModel(options, std::move(model), comm, std::move(author)),
+      optimizer_(optimizer_options(options), parameters()) {}
 
 void Replicas::zero_gradients() {
     // not zeroed in place: average_gradients may have left a view, which cannot be
     optimizer_.zero_grad();
-}
-
-void Replicas::prepare_for_backward(const at::Tensor& /*loss*/) {}
-
-at::Tensor Replicas::forward(const at::Tensor& pictures) {
-    return model_->forward(pictures);
 }
 
 void Replicas::step(double rate) {
@@ -65,45 +25,17 @@ void Replicas::step(double rate) {
     optimizer_.step();
 }
 
-void Replicas::expect_equal(std::size_t done) const {
-    std::uint64_t mine = 0;
-    for (const at::Tensor& parameter : parameters_) {
-        const at::Tensor data = parameter.detach().cpu().contiguous();
-        const std::string_view bytes(static_cast<const char*>(data.data_ptr()), data.nbytes());
-        mine = seeded_bits(mine, std::hash<std::string_view>()(bytes));
-    }
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
-    MPI_CHECK(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.handle()));
-    const auto other =
-        std::ranges::find_if(all, [&](std::uint64_t bits) { return bits != all[0]; });
-    if (other != all.end()) {
-        constexpr int kWentWrong = 1;
-        throw Stop(
-            "after step " + std::to_string(done) + " rank " + std::to_string(other - all.begin()) +
-                " has other weights than rank 0: " + author_ +
-                ", or what it stands on, did not give all ranks the same",
-            kWentWrong
-        );
-    }
-}
-
 StateDict Replicas::state_dict() const {
-    StateDict state = optimizer_state(optimizer_, model_->named_parameters());
-    for (const auto& [name, tensor] : all_tensors(*model_)) {
-        state[name] = tensor;
-    }
-    for (auto& [name, tensor] : state) {
-        tensor = tensor.cpu();  // to be read without a GPU as well
+    StateDict state = WholeModel::state_dict();
+    for (const auto& [name, tensor] : optimizer_state(optimizer_, model().named_parameters())) {
+        state[name] = tensor.cpu();
     }
     return state;
 }
 
 void Replicas::load_state_dict(const StateDict& state) {
-    const torch::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : all_tensors(*model_)) {
-        tensor.copy_(state.at(name));
-    }
-    load_optimizer_state(optimizer_, model_->named_parameters(), state);
+    WholeModel::load_state_dict(state);
+    load_optimizer_state(optimizer_, model().named_parameters(), state);
 }
 
 }  // namespace dist::trainer

@@ -1,27 +1,19 @@
-// What ways of parallelism with equal replicas share: every rank has the whole model, and steps with the
-// same gradients.
+// What ways of parallelism with equal replicas share: every rank steps the whole model with the same
+// gradients.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "course/nn/optimizer.hpp"
-#include "course/trainer/parallel/strategy.hpp"
+#include "course/trainer/parallel/whole_model.hpp"
 
 namespace dist::trainer {
 
-class Replicas : public Strategy {
+class Replicas : public WholeModel {
   public:
     void zero_gradients() override;
-    at::Tensor forward(const at::Tensor& pictures) override;
-
-    /// Nothing: for ways that backward needs not know of.
-    void prepare_for_backward(const at::Tensor& loss) override;
     void step(double rate) override;
-
-    /// Equal weights and equal gradients make equal weights, or the gradients were not equal.
-    void expect_equal(std::size_t done) const override;
     [[nodiscard]] StateDict state_dict() const override;
     void load_state_dict(const StateDict& state) override;
 
@@ -34,16 +26,8 @@ class Replicas : public Strategy {
         std::string author
     );
 
-    [[nodiscard]] const Communicator& comm() const { return comm_; }
-    [[nodiscard]] nn::Model& model() const { return *model_; }
-    [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
-
   private:
-    const Communicator& comm_;
-    std::shared_ptr<nn::Model> model_;
-    std::vector<at::Tensor> parameters_;
     nn::Optimizer optimizer_;
-    std::string author_;
 };
 
 }  // namespace dist::trainer

@@ -6,6 +6,7 @@
 #include "course/trainer/parallel/average.hpp"
 #include "course/trainer/parallel/data_parallel.hpp"
 #include "course/trainer/parallel/ddp.hpp"
+#include "course/trainer/parallel/zero1.hpp"
 #include "course/trainer/stop.hpp"
 
 namespace dist::trainer {
@@ -21,6 +22,8 @@ std::unique_ptr<Strategy> make_strategy(
         case Parallel::average:
         case Parallel::none:
             return std::make_unique<Average>(options, std::move(model), trace, comm);
+        case Parallel::zero1:
+            return std::make_unique<ShardedOptimizer>(options, std::move(model), trace, comm);
         case Parallel::dp:
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:

@@ -11,11 +11,12 @@
 //   average       equal replicas           the model's        all-reduce               every parameter
 //   dp            threads, a replica each  on copies          nothing: backward did    every parameter
 //   ddp           hooks on parameters      the model's        waits for its buckets    every parameter
-//   ZeRO-1        a shard's optimizer      the model's        reduce-scatter           shard, all-gather
+//   zero1         two rows, cut in shards  the model's        nothing                  reduce-scatter, shard,
+//                                                                                      all-gather
 //   ZeRO-2        hooks that free          the model's        waits for its buckets    shard, all-gather
 //   ZeRO-3        shards of parameters     gathers and frees  waits for its buckets    shard
 //
-// (the last three are to come). With accumulation over k micro-batches exchange_gradients() and step() are
+// (the last two are to come). With accumulation over k micro-batches exchange_gradients() and step() are
 // called once in k: accumulation.hpp. Buffers, such as a normalisation's statistics, are no part of it: every
 // rank has its own, whatever the way.
 #pragma once
