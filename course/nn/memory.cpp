@@ -92,13 +92,11 @@ MemoryScope::~MemoryScope() {
 }
 
 void count_memory() {
-    static CountingAllocator* const allocator = [] {
-        auto* const made = new CountingAllocator(*c10::GetCPUAllocator());
+    static std::once_flag once;
+    std::call_once(once, [] {
         constexpr std::uint8_t kAboveAll = 255;
-        c10::SetCPUAllocator(made, kAboveAll);
-        return made;
-    }();
-    static_cast<void>(allocator);
+        c10::SetCPUAllocator(new CountingAllocator(*c10::GetCPUAllocator()), kAboveAll);
+    });
 }
 
 MemoryBytes held_memory() {

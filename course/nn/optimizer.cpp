@@ -106,10 +106,14 @@ OptimizerState Optimizer::state(std::size_t i) const {
 
 void Optimizer::load_state(std::size_t i, const OptimizerState& state) {
     Kept kept;
-    for (const std::string& name : state.empty() ? std::vector<std::string>{} : names()) {
+    if (state.empty()) {
+        kept_[i] = kept;
+        return;
+    }
+    for (const std::string& name : names()) {
         kept.tensors.push_back(state.at(name));
     }
-    if (options_.kind == OptimizerOptions::Kind::adamw && !state.empty()) {
+    if (options_.kind == OptimizerOptions::Kind::adamw) {
         kept.steps = state.at("step").item<std::int64_t>();
     }
     kept_[i] = std::move(kept);

@@ -23,7 +23,7 @@ std::unique_ptr<Strategy> make_strategy(
         case Parallel::none:
             return std::make_unique<Average>(options, std::move(model), trace, comm);
         case Parallel::zero1:
-            return std::make_unique<ShardedOptimizer>(options, std::move(model), trace, comm);
+            return std::make_unique<ShardedOptimizer>(options, std::move(model), comm);
         case Parallel::dp:
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:

@@ -3,7 +3,6 @@
 #include <ATen/ops/zeros.h>
 #include <utility>
 
-#include "course/runtime/clock.hpp"
 #include "course/trainer/parallel/optimizer.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 
@@ -24,10 +23,9 @@ at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
 }  // namespace
 
 ShardedOptimizer::ShardedOptimizer(
-    const Options& options, std::shared_ptr<nn::Model> model, Trace& trace, const Communicator& comm
+    const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
 )
     : WholeModel(options, std::move(model), comm, "zero1"),
-      trace_(trace),
       optimizer_(std::make_unique<Zero1>(parameters(), optimizer_options(options), comm)) {}
 
 void ShardedOptimizer::zero_gradients() {
@@ -37,13 +35,8 @@ void ShardedOptimizer::zero_gradients() {
 void ShardedOptimizer::exchange_gradients() {}
 
 void ShardedOptimizer::step(double rate) {
-    const double begin_s = now_s();
     optimizer_->optimizer().set_rate(rate);
     optimizer_->step();
-    trace_.add(
-        Lane::communication, all_reduce_name("all gradients, cut in two by the step"), begin_s,
-        now_s()
-    );
 }
 
 StateDict ShardedOptimizer::state_dict() const {

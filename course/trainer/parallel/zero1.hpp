@@ -12,15 +12,12 @@ namespace dist::trainer {
 class ShardedOptimizer final : public WholeModel {
   public:
     ShardedOptimizer(
-        const Options& options,
-        std::shared_ptr<nn::Model> model,
-        Trace& trace,
-        const Communicator& comm
+        const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
     );
 
     void zero_gradients() override;
 
-    /// Nothing: the step exchanges them.
+    /// Nothing: the step exchanges them, and its messages count as the optimizer's time.
     void exchange_gradients() override;
     void step(double rate) override;
 
@@ -29,7 +26,6 @@ class ShardedOptimizer final : public WholeModel {
     void load_state_dict(const StateDict& state) override;
 
   private:
-    Trace& trace_;
     std::unique_ptr<Zero1> optimizer_;
 };
 
