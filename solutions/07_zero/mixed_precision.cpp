@@ -1,7 +1,5 @@
 #include "exercises/07_zero/mixed_precision.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"

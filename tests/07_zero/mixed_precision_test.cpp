@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "course/nn/memory.hpp"
+#include "tests/07_zero/sixteen_bits.hpp"
 #include "tests/harness/words/bytes.hpp"
 #include "tests/harness/words/cost.hpp"
-#include "tests/harness/words/tensors.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -19,50 +19,6 @@ using namespace dist::harness;
 namespace {
 
 const Forbid kForbid({"collectives"}, "what ranks exchange goes through your own ring_all_reduce");
-
-using Kind = nn::OptimizerOptions::Kind;
-
-const nn::OptimizerOptions kPlain{.rate = 1};
-const std::vector<nn::OptimizerOptions> kOptions = {
-    {.rate = 0.25, .momentum = 0.5}, {.kind = Kind::adamw, .rate = 0.25}};
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-/// A parameter.
-at::Tensor leaf(const std::vector<float>& values, at::ScalarType dtype) {
-    return filled({static_cast<std::int64_t>(values.size())}, values).to(dtype).requires_grad_();
-}
-
-void set_gradient(const at::Tensor& parameter, const std::vector<float>& values) {
-    parameter.mutable_grad() = filled(parameter.sizes(), values).to(parameter.scalar_type());
-}
-
-std::vector<float> values_of(const at::Tensor& tensor) {
-    return elements(tensor.detach().to(at::kFloat));
-}
-
-/// Does `tensor`, of any dtype, have these values exactly?
-Comparison holds(
-    const at::Tensor& tensor,
-    const std::vector<float>& expected,
-    const std::vector<Suspicion>& suspicions = {}
-) {
-    return same(values_of(tensor), expected, 0.0, suspicions);
-}
-
-/// Master weights and parameters, one after the other.
-std::vector<float> all_values(
-    const MixedPrecisionOptimizer& optimizer, const std::vector<at::Tensor>& parameters
-) {
-    std::vector<float> values;
-    for (const std::vector<at::Tensor>& tensors : {optimizer.masters(), parameters}) {
-        for (const at::Tensor& tensor : tensors) {
-            const std::vector<float> more = values_of(tensor);
-            values.insert(values.end(), more.begin(), more.end());
-        }
-    }
-    return values;
-}
 
 }  // namespace
 
@@ -160,23 +116,11 @@ TEST_CASE("master weights go where parameters in float32 would, and parameters a
 TEST_CASE("100 steps in bfloat16 come as near to the goal as bfloat16 can be") {
     on_ranks({2, 1}, [](const Communicator& comm) {
         const std::vector<float> goals = {1.5F, -3, 0.75F, 5};
-        const at::Tensor goal = leaf(goals, at::kBFloat16).detach();
-        const at::Tensor x = leaf({2, -2, 0.5F, 6}, at::kBFloat16);
-        const at::Tensor alone = x.detach().clone();  // without a master weight
-        const nn::OptimizerOptions options{.rate = 1.0 / 16};
-        MixedPrecisionOptimizer optimizer({x}, options);
-        nn::Optimizer without(options, {alone});
-        for (int step = 0; step < 100; ++step) {
-            optimizer.zero_grad();
-            x.sub(goal).square().sum().backward();
-            alone.mutable_grad() = alone.sub(goal).mul(2);
-            CHECK(optimizer.step(1, comm));
-            without.step();
-        }
+        const Approach ends = approach({2, -2, 0.5F, 6}, goals, comm);
         INFO("100 steps of rate 1/16 towards 1.5, -3, 0.75 and 5; bfloat16 has 8 binary digits");
         const Comparison result = same(
-            values_of(optimizer.masters()[0]), goals, 0x1p-8,
-            {{values_of(alone), "it stalls where steps in bfloat16 do: each is rounded away"}}
+            ends.master, goals, 0x1p-8,
+            {{ends.alone, "it stalls where steps in bfloat16 do: each is rounded away"}}
         );
         CHECK(result);
     });
@@ -212,37 +156,7 @@ TEST_CASE("one element of one rank that is no number skips the step on all ranks
         for (const nn::OptimizerOptions& options : kOptions) {
             for (const float bad : {kInfinity, -kInfinity, kNan}) {
                 for (int where = 0; where < comm.size(); ++where) {
-                    const auto make = [] {
-                        return std::vector{leaf({1, 2}, at::kHalf), leaf({3, 4, 5}, at::kHalf)};
-                    };
-                    const std::vector<at::Tensor> parameters = make();
-                    const std::vector<at::Tensor> others = make();
-                    MixedPrecisionOptimizer optimizer(parameters, options);
-                    MixedPrecisionOptimizer undisturbed(others, options);
-                    const auto step = [&](MixedPrecisionOptimizer& of,
-                                          const std::vector<at::Tensor>& its, float last) {
-                        set_gradient(its[0], {-8, 4});
-                        set_gradient(its[1], {2, -1, last});
-                        return of.step(2, comm);
-                    };
-                    INFO(bad << " in a gradient of rank " << where << " alone");
-                    CHECK(step(optimizer, parameters, 4));
-                    CHECK(step(undisturbed, others, 4));
-                    const std::vector<float> before = all_values(optimizer, parameters);
-                    const bool taken =
-                        step(optimizer, parameters, comm.rank() == where ? bad : 4.0F);
-                    {
-                        INFO("every rank skips the step, and says so");
-                        CHECK_FALSE(taken);
-                    }
-                    const Comparison kept = same(all_values(optimizer, parameters), before);
-                    CHECK(kept);
-                    CHECK(step(optimizer, parameters, 6));
-                    CHECK(step(undisturbed, others, 6));
-                    INFO("the next step is as if the skipped one had never been");
-                    const Comparison next =
-                        same(all_values(optimizer, parameters), all_values(undisturbed, others));
-                    CHECK(next);
+                    skips(options, bad, where, comm);
                 }
             }
         }
