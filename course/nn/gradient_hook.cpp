@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -51,6 +52,10 @@ GradientHook::GradientHook(const at::Tensor& parameter, std::function<void()> th
     auto node = torch::autograd::impl::grad_accumulator(parameter);
     const auto key = node->add_post_hook(std::make_unique<AfterNode>(std::move(then)));
     registration_.reset(new Registration{std::move(node), key});
+}
+
+void at_end_of_backward(std::function<void()> then) {
+    torch::autograd::Engine::get_default_engine().queue_callback(std::move(then));
 }
 
 }  // namespace dist::nn

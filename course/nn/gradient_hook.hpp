@@ -1,4 +1,4 @@
-// Backward tells when a parameter's gradient is there.
+// Backward tells when a parameter's gradient is there, and when all are.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,5 +23,12 @@ class GradientHook {
     struct Registration;
     std::unique_ptr<Registration, void (*)(Registration*)> registration_;
 };
+
+/// Calls a function once, when the backward that is running has done all else. To be called out of a hook.
+/// The call comes on the thread that called backward(); what it throws comes out of backward(). Not called
+/// where backward itself ends with an error.
+///
+/// Source  PyTorch, torch/csrc/autograd/engine.h, Engine::queue_callback.
+void at_end_of_backward(std::function<void()> then);
 
 }  // namespace dist::nn

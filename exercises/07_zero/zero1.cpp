@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
 
@@ -10,7 +11,16 @@ namespace dist {
 at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p) {
     // TODO: a row of zeros first; parameter.set_data(part) makes a parameter a view of its part. With the
     // rows cut evenly, rank r's shard is the chunk that your ring_reduce_scatter finishes on rank r.
+    // Given: nn::floats(row) for the collectives, nn::expect_trainable(parameters, "Zero1") to refuse others.
     throw NotImplemented("flatten_parameters");
+}
+
+std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tensor> tensors) {
+    throw NotImplemented("views_of");
+}
+
+at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
+    throw NotImplemented("shard_of");
 }
 
 struct Zero1::State {};

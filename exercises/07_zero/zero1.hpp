@@ -23,6 +23,21 @@ namespace dist {
 /// Errors  std::invalid_argument, before anything is changed, if p < 1 or there are two dtypes.
 at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p);
 
+/// The tensors' parts of a row in which they lie side by side: views, each with its tensor's shape.
+///
+/// row      (n), n at least the elements of all of them. What their values are is of no matter.
+/// tensors  in their order.
+///
+/// Cost     no message, no copy.
+std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tensor> tensors);
+
+/// This rank's shard of a row: a view.
+///
+/// row      (n), p divides n.
+///
+/// Cost     no message, no copy.
+at::Tensor shard_of(const at::Tensor& row, const Communicator& comm);
+
 /// ZeRO-1: an optimizer whose state is cut into p shards. A step of training:
 ///
 ///     optimizer.zero_grad();

@@ -4,37 +4,13 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <algorithm>
 #include <utility>
 
+#include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
 
 namespace dist {
-
-namespace {
-
-/// The parameters' parts of a row, each with its shape.
-std::vector<at::Tensor> parts_of(const at::Tensor& row, std::span<const at::Tensor> parameters) {
-    std::vector<at::Tensor> parts;
-    std::int64_t begin = 0;
-    for (const at::Tensor& parameter : parameters) {
-        parts.push_back(row.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
-        begin += parameter.numel();
-    }
-    return parts;
-}
-
-at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
-    const std::int64_t length = row.numel() / comm.size();
-    return row.narrow(0, comm.rank() * length, length);
-}
-
-std::span<float> floats(const at::Tensor& row) {
-    return {row.data_ptr<float>(), static_cast<std::size_t>(row.numel())};
-}
-
-}  // namespace
 
 at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p) {
     expects(p >= 1, "flatten_parameters: there is one shard at least");
@@ -49,12 +25,27 @@ at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p) {
     const auto options =
         parameters.empty() ? at::TensorOptions(at::kFloat) : parameters[0].options();
     const at::Tensor row = at::zeros({(n + p - 1) / p * p}, options.requires_grad(false));
-    const std::vector<at::Tensor> parts = parts_of(row, parameters);
+    const std::vector<at::Tensor> parts = views_of(row, parameters);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         parts[i].copy_(parameters[i].detach());
         parameters[i].set_data(parts[i]);
     }
     return row;
+}
+
+std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tensor> tensors) {
+    std::vector<at::Tensor> views;
+    std::int64_t begin = 0;
+    for (const at::Tensor& tensor : tensors) {
+        views.push_back(row.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+        begin += tensor.numel();
+    }
+    return views;
+}
+
+at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
+    const std::int64_t length = row.numel() / comm.size();
+    return row.narrow(0, comm.rank() * length, length);
 }
 
 struct Zero1::State {
@@ -71,24 +62,10 @@ Zero1::Zero1(
     const nn::OptimizerOptions& options,
     const Communicator& comm
 ) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const at::Tensor& parameter = parameters[i];
-        expects(
-            parameter.scalar_type() == at::kFloat && parameter.is_leaf() &&
-                parameter.requires_grad(),
-            "Zero1: parameters must be leaves in float32 that require gradients"
-        );
-        const auto is_it = [&](const at::Tensor& other) { return other.is_same(parameter); };
-        expects(
-            std::none_of(
-                parameters.begin(), parameters.begin() + static_cast<std::ptrdiff_t>(i), is_it
-            ),
-            "Zero1: a parameter stands there twice"
-        );
-    }
+    nn::expect_trainable(parameters, "Zero1");
     const at::Tensor weights = flatten_parameters(parameters, comm.size());
     const at::Tensor gradients = at::zeros_like(weights);
-    const std::vector<at::Tensor> places = parts_of(gradients, parameters);
+    const std::vector<at::Tensor> places = views_of(gradients, parameters);
     const at::Tensor shard = shard_of(weights, comm);
     state_.reset(new State{
         comm, std::move(parameters), weights, gradients, places, nn::Optimizer(options, {shard})});
@@ -117,11 +94,11 @@ void Zero1::step() {
         }
         gradient = places[i];
     }
-    ring_reduce_scatter(floats(gradients), ReduceOp::sum, comm);
+    ring_reduce_scatter(nn::floats(gradients), ReduceOp::sum, comm);
     const at::Tensor& shard = optimizer.parameters()[0];
     shard.mutable_grad() = shard_of(gradients, comm);
     optimizer.step();
-    ring_all_gather(floats(weights), comm);
+    ring_all_gather(nn::floats(weights), comm);
 }
 
 nn::Optimizer& Zero1::optimizer() {

@@ -1,13 +1,12 @@
 // Models whose training every stage of ZeRO must not change: gradients that each rank makes, and where they lead.
 #pragma once
 
-#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "course/nn/optimizer.hpp"
-#include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
 
@@ -48,29 +47,47 @@ inline at::Tensor gradient(const at::Tensor& parameter, std::size_t i, int rank,
     return filled(parameter.sizes(), values);
 }
 
-/// As backward does, with a part of a gradient that is not round.
-inline void add_gradients(const Tensors& parameters, int rank, int step, double divisor = 1) {
+/// A rank's gradients in a step; those of a divisor that is not round have many bits.
+inline Tensors gradients(const Tensors& parameters, int rank, int step, double divisor = 1) {
+    Tensors all;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        at::Tensor& held = parameters[i].mutable_grad();
-        const at::Tensor more = gradient(parameters[i], i, rank, step).div(divisor);
-        held = held.defined() ? held.add_(more) : more;
+        all.push_back(gradient(parameters[i], i, rank, step).div(divisor));
+    }
+    return all;
+}
+
+/// A backward that brings these gradients, the last parameter's first.
+inline void backward(const Tensors& parameters, const Tensors& gradients) {
+    at::Tensor loss = at::zeros({}, at::kFloat);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        loss = loss.add(parameters[i].mul(gradients[i]).sum());
+    }
+    if (loss.requires_grad()) {  // of no parameter it does not
+        loss.backward();
     }
 }
 
-/// As DDP with one bucket, in the model's order: a p-th of each gradient, added up around the ring.
-inline void set_to_ddps_mean(
-    const Tensors& parameters, int step, double divisor, const Communicator& comm
-) {
-    const at::Tensor row = at::ones({static_cast<std::int64_t>(count(parameters))});
-    std::int64_t begin = 0;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const at::Tensor own = gradient(parameters[i], i, comm.rank(), step).div(divisor);
-        const at::Tensor part = row.narrow(0, begin, own.numel());
-        part.copy_(own.view(-1).mul(1.0 / comm.size()));
-        parameters[i].mutable_grad() = part.view(own.sizes());
-        begin += own.numel();
+/// Parameters of zeros: a step of rate -1 adds the gradients to them.
+inline Tensors zeros(const Shapes& shapes) {
+    Tensors parameters;
+    for (const auto& shape : shapes) {
+        parameters.push_back(at::zeros(shape, at::kFloat).requires_grad_());
     }
-    all_reduce_hook(comm)(row).wait();
+    return parameters;
+}
+
+/// A loss whose backward brings gradients of `values[i]` for parameters[i], in the order of `order`.
+inline at::Tensor loss_in_order(
+    const Tensors& parameters,
+    const std::vector<std::size_t>& order,
+    const std::vector<float>& values
+) {
+    at::Tensor loss = at::zeros({}, at::kFloat);
+    // backward begins with the operation that was recorded last
+    for (auto i = order.rbegin(); i != order.rend(); ++i) {
+        loss = loss.add(parameters[*i].mul(values[*i]).sum());
+    }
+    return loss;
 }
 
 inline std::vector<float> all_elements(const Tensors& tensors) {
@@ -113,7 +130,7 @@ inline std::vector<float> trained(
 
 /// Is the model where training with everybody's mean gradient takes it?
 inline Comparison as_trained(
-    const Tensors& parameters,
+    const std::vector<float>& weights,
     const Shapes& shapes,
     const nn::OptimizerOptions& options,
     int steps,
@@ -122,7 +139,7 @@ inline Comparison as_trained(
     const int p = comm.size();
     const int r = comm.rank();
     return same(
-        all_elements(parameters), trained(shapes, options, steps, 1.0 / p, 0, p), 1e-5,
+        weights, trained(shapes, options, steps, 1.0 / p, 0, p), 1e-5,
         {{trained(shapes, options, steps - 1, 1.0 / p, 0, p),
           "that is as it was before this step: is the row collected when all have stepped?"},
          {trained(shapes, options, steps, 1.0 / p, r, r + 1),

@@ -2,12 +2,11 @@
 #include "exercises/07_zero/zero1.hpp"
 
 #include <ATen/ops/ones.h>
+#include <memory>
 #include <vector>
 
-#include "course/nn/memory.hpp"
-#include "exercises/07_zero/memory_model.hpp"
-#include "tests/07_zero/models.hpp"
-#include "tests/harness/words/bytes.hpp"
+#include "tests/07_zero/memory.hpp"
+#include "tests/07_zero/stages.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
@@ -18,6 +17,20 @@ namespace {
 const Forbid kForbid(
     {"collectives"}, "This exercise stands on your own ring_reduce_scatter and ring_all_gather."
 );
+
+Training zero1(
+    const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
+) {
+    const auto optimizer = std::make_shared<Zero1>(parameters, options, comm);
+    return {
+        .step =
+            [=](const Tensors& gradients) {
+                optimizer->zero_grad();
+                backward(parameters, gradients);
+                optimizer->step();
+            },
+        .weights = [=] { return all_elements(parameters); }};
+}
 
 }  // namespace
 
@@ -63,6 +76,29 @@ TEST_CASE("parameters become views of the row, and stay the leaves that they wer
     });
 }
 
+TEST_CASE("views_of and shard_of are parts of the row, with each tensor's shape") {
+    on_ranks({3}, [](const Communicator& comm) {
+        const at::Tensor row = filled({12}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+        const Tensors like = {at::ones({2, 3}), at::ones({0}), at::ones({}), at::ones({1, 2})};
+        const Tensors views = views_of(row, like);
+        REQUIRE(views.size() == like.size());
+        for (std::size_t i = 0; i < like.size(); ++i) {
+            INFO("view " << i);
+            CHECK(views[i].sizes() == like[i].sizes());
+            CHECK(views[i].is_alias_of(row));
+        }
+        const Comparison parts =
+            same(all_elements(views), std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+        CHECK(parts);
+        const auto begin = static_cast<float>(4 * comm.rank());
+        const at::Tensor shard = shard_of(row, comm);
+        CHECK(shard.is_alias_of(row));
+        const Comparison mine =
+            same(elements(shard), std::vector<float>{begin, begin + 1, begin + 2, begin + 3});
+        CHECK(mine);
+    });
+}
+
 TEST_CASE("flatten_parameters takes any dtype and layout, and refuses two dtypes or no shard") {
     on_ranks({1}, [](const Communicator& comm) {
         const at::Tensor turned = filled({2, 3}, {1, 2, 3, 4, 5, 6}).t().to(at::kDouble);
@@ -85,112 +121,61 @@ TEST_CASE("flatten_parameters takes any dtype and layout, and refuses two dtypes
 }
 
 TEST_CASE("zero1 trains as one process with the mean of all gradients, for any model") {
-    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
-        for (const Shapes& shapes : kModels) {
-            for (const nn::OptimizerOptions& options : kOptions) {
-                const Tensors parameters = model(shapes);
-                Zero1 optimizer(parameters, options, comm);
-                for (int step = 1; step <= 3; ++step) {
-                    optimizer.zero_grad();
-                    add_gradients(parameters, comm.rank(), step);
-                    optimizer.step();
-                    INFO(
-                        name_of(options) << ", " << count(parameters) << " elements, step " << step
-                    );
-                    const Comparison result = as_trained(parameters, shapes, options, step, comm);
-                    REQUIRE(result);
-                    const Comparison alike = same_on_all_ranks(all_elements(parameters), comm);
-                    CHECK(alike);
-                }
-            }
-        }
-    });
+    trains_as_one_process(zero1, {3, 1, 2, 4, 5});
 }
 
 TEST_CASE("20 steps give the bits that DDP gives") {
-    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        // 12 elements, so that the shards are the chunks of DDP's one bucket: sums have one order
-        const Shapes shapes = {{2, 2}, {}, {}, {}, {}, {}, {}, {2}};
-        for (const nn::OptimizerOptions& options : kOptions) {
-            const Tensors mine = model(shapes);
-            Zero1 zero(mine, options, comm);
-            const Tensors whole = model(shapes);
-            nn::Optimizer all(options, whole);
-            for (int step = 1; step <= 20; ++step) {
-                zero.zero_grad();
-                add_gradients(mine, comm.rank(), step, 7);
-                set_to_ddps_mean(whole, step, 7, comm);
-                zero.step();
-                all.step();
-            }
-            INFO(name_of(options) << ": divided by p before the sum, and added up around the ring");
-            const Comparison result = same(all_elements(mine), all_elements(whole));
-            CHECK(result);
-        }
-    });
+    gives_ddps_bits(zero1, {{2, 2}, {}, {}, {}, {}, {}, {}, {2}}, {{0, 1, 2, 3, 4, 5, 6, 7}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {
-    on_ranks({2, 4}, [](const Communicator& comm) {
-        const Tensors parameters = {at::ones({1}).requires_grad_()};
-        Zero1 optimizer(parameters, {.rate = 0x1p-120}, comm);
-        parameters[0].mutable_grad().fill_(0x1p+127);
-        optimizer.step();
-        INFO("every rank's gradient is 2^127, and no float holds twice as much");
-        const Comparison result = same(elements(parameters[0]), std::vector<float>{1 - 128});
-        CHECK(result);
-    });
+    divides_before_the_sum(zero1);
 }
 
 TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher") {
     nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const std::size_t begin = nn::held_memory().total();
-            const std::int64_t n = 100'003;
+            const std::size_t before = nn::held_memory().total();
+            constexpr std::size_t kN = 100'003;
             Tensors parameters = {
-                at::ones({n - 7}).requires_grad_(), at::ones({7}).requires_grad_()};
+                at::ones({kN - 7}).requires_grad_(), at::ones({7}).requires_grad_()};
             Zero1 optimizer(parameters, options, comm);
-            const auto adam = options.kind == Kind::adamw;
-            const ModelStates states = memory_model(
-                static_cast<std::size_t>(n), comm.size(), ZeroStage::optimizer, Precision::fp32,
-                adam ? OptimizerKind::adam : OptimizerKind::momentum
-            );
+            const ModelStates states =
+                sum_of_models({kN}, options, comm.size(), ZeroStage::optimizer);
             const std::size_t row = states.parameters;
-            const std::size_t kept = states.optimizer * static_cast<std::size_t>(comm.size());
-            const auto holds = [&](std::size_t expected) {
-                return same_bytes(
-                    nn::held_memory().total() - begin, expected, {},
-                    {{kept - states.optimizer, "every rank keeps the optimizer's state of all"},
-                     {row,
-                      "a row too many: do parameters and gradients lie in theirs, and nowhere "
-                      "else?"},
-                     {4 * static_cast<std::size_t>(n),
-                      "the parameters' old memory, or gradients beside their row, are still there"},
-                     {row / static_cast<std::size_t>(comm.size()), "a shard too many"}}
+            const std::size_t p = static_cast<std::size_t>(comm.size());
+            const auto holds = [&](const char* moment, std::size_t kept) {
+                check_memory(
+                    moment, held_now(parameters, optimizer.optimizer(), before),
+                    {.parameters = row, .gradients = row, .optimizer = kept},
+                    {.parameters =
+                         {{row, "a row too many: is what they lay in before still there?"},
+                          {4 * kN, "what they lay in before is still there"}},
+                     .gradients = {{4 * kN, "gradients beside their row"}},
+                     .optimizer =
+                         {{(p - 1) * states.optimizer,
+                           "every rank keeps the optimizer's state of all"}},
+                     .rest =
+                         {{row, "a row too many"},
+                          {row / p, "a shard too many"},
+                          {4 * kN, "gradients, or what parameters lay in before"}}}
                 );
             };
-            INFO(name_of(options) << ", " << n << " parameters, p = " << comm.size());
-            {
-                INFO("when it is made: two rows");
-                const Comparison result = holds(2 * row);
-                CHECK(result);
-            }
+            INFO(name_of(options) << ", " << kN << " parameters, p = " << p);
+            holds("when it is made", 0);
             for (int step = 0; step < 2; ++step) {
                 optimizer.zero_grad();
                 parameters[0].sum().backward();
                 parameters[1].sum().backward();
-                INFO("step " << step << ": two rows, and what is kept of the shard");
-                const Comparison before = holds(2 * row + (step == 0 ? 0 : states.optimizer));
-                CHECK(before);
+                holds("after backward", step == 0 ? 0 : states.optimizer);
                 nn::forget_peak_memory();
                 optimizer.step();
-                const Comparison after = holds(states.total());
-                CHECK(after);
-                const std::size_t peak = nn::peak_memory().total() - begin;
+                holds("after the step", states.optimizer);
+                const std::size_t peak = nn::peak_memory().total() - before;
                 INFO(
-                    "the optimizer's pieces take some 100 KB in a step; a shard has "
-                    << row / static_cast<std::size_t>(comm.size()) << " bytes"
+                    "the optimizer's pieces take some 100 KB in a step; a shard has " << row / p
+                                                                                      << " bytes"
                 );
                 CHECK(peak <= states.total() + 300'000);
             }
@@ -208,7 +193,7 @@ TEST_CASE("a step sends as much as one ring all-reduce, and no more") {
             const long shard = (n + p - 1) / p;
             const Traffic traffic = record(comm, [&] {
                 optimizer.zero_grad();
-                add_gradients(parameters, comm.rank(), 1);
+                backward(parameters, gradients(parameters, comm.rank(), 1));
                 optimizer.step();
             });
             INFO(n << " parameters: 2(p-1) messages of a shard, " << shard << " floats");
@@ -289,60 +274,15 @@ TEST_CASE("optimizer() has one parameter, this rank's shard, and takes another r
 
 TEST_CASE("zero1 refuses what is no leaf in float32 that requires a gradient, or stands there twice"
 ) {
-    on_ranks({2}, [](const Communicator& comm) {
-        const auto refused = [&](const Tensors& parameters) {
-            const void* const place = parameters[0].data_ptr();
-            const Answer got = answer(comm, [&] { const Zero1 made(parameters, {}, comm); });
-            CHECK(got.what == kInvalidArgument);
-            INFO("nothing is changed, and no message is sent");
-            CHECK(parameters[0].data_ptr() == place);
-            CHECK(got.traffic.messages_sent == 0);
-        };
-        const at::Tensor good = at::ones({2}).requires_grad_();
-        {
-            INFO("a parameter that is frozen");
-            refused({good, at::ones({2})});
-        }
-        {
-            INFO("no leaf");
-            refused({good, good.mul(2)});
-        }
-        {
-            INFO("double");
-            refused({good, at::ones({2}, at::kDouble).requires_grad_()});
-        }
-        {
-            INFO("tied weights: one tensor twice");
-            refused({good, at::ones({3}).requires_grad_(), good});
-        }
+    refuses_other_parameters([](const Tensors& parameters, const Communicator& comm) {
+        const Zero1 made(parameters, {}, comm);
     });
 }
 
 TEST_CASE("zero1 takes ranks from the communicator it is given") {
-    on_ranks({4}, [](const Communicator& comm) {
-        const Communicator pair = comm.split(comm.rank() % 2, -comm.rank());
-        const Tensors parameters = model(kShapes);
-        Zero1 optimizer(parameters, kOptions[0], pair);
-        add_gradients(parameters, pair.rank(), 1);
-        optimizer.step();
-        INFO("two groups of two, numbered backwards");
-        const Comparison result = as_trained(parameters, kShapes, kOptions[0], 1, pair);
-        CHECK(result);
-    });
+    works_in_groups(zero1);
 }
 
 TEST_CASE("zero1 is right on 11 ranks", "[many]") {
-    on_ranks({11}, [](const Communicator& comm) {
-        for (const Shapes& shapes : kModels) {
-            const Tensors parameters = model(shapes);
-            Zero1 optimizer(parameters, kOptions[1], comm);
-            for (int step = 1; step <= 2; ++step) {
-                optimizer.zero_grad();
-                add_gradients(parameters, comm.rank(), step);
-                optimizer.step();
-            }
-            const Comparison result = as_trained(parameters, shapes, kOptions[1], 2, comm);
-            CHECK(result);
-        }
-    });
+    trains_as_one_process(zero1, {11});
 }

@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 #include <utility>
 
+#include "course/nn/rows.hpp"
 #include "course/trainer/parallel/optimizer.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 
@@ -13,11 +14,6 @@ namespace {
 /// Elements of the row that all parameters lie in.
 std::int64_t row_length(const nn::Optimizer& optimizer, const Communicator& comm) {
     return optimizer.parameters()[0].numel() * comm.size();
-}
-
-at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
-    const std::int64_t length = row.numel() / comm.size();
-    return row.narrow(0, comm.rank() * length, length);
 }
 
 }  // namespace
@@ -51,7 +47,7 @@ StateDict ShardedOptimizer::state_dict() const {
         }
         const at::Tensor row = at::zeros({row_length(optimizer, comm())});
         shard_of(row, comm()).copy_(kept);
-        ring_all_gather({row.data_ptr<float>(), static_cast<std::size_t>(row.numel())}, comm());
+        ring_all_gather(nn::floats(row), comm());
         std::int64_t begin = 0;
         for (const auto& parameter : model().named_parameters()) {
             const at::Tensor& like = parameter.value();

@@ -48,6 +48,20 @@ at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p) {
     return row;
 }
 
+std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tensor> tensors) {
+    std::vector<at::Tensor> views;
+    std::int64_t end = 0;
+    for (const at::Tensor& tensor : tensors) {
+        const std::int64_t begin = std::exchange(end, end + tensor.numel());
+        views.push_back(row.slice(0, begin, end).reshape(tensor.sizes()));
+    }
+    return views;
+}
+
+at::Tensor shard_of(const at::Tensor& row, const Communicator& comm) {
+    return row.view({comm.size(), row.size(0) / comm.size()}).select(0, comm.rank());
+}
+
 struct Zero1::State {
     std::vector<at::Tensor> parameters;
     const Communicator& comm;

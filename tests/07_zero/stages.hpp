@@ -1,0 +1,148 @@
+// What every stage of ZeRO owes: tests that are tried on each of them.
+#pragma once
+
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "exercises/06_ddp/autograd_hooks.hpp"
+#include "tests/07_zero/models.hpp"
+
+namespace dist::harness {
+
+/// A model in the hands of a stage.
+struct Training {
+    std::function<void(const Tensors& gradients)> step;  // whose backward brings these gradients
+    std::function<std::vector<float>()> weights;         // all elements, in the model's order
+};
+
+/// Takes parameters over.
+using Stage = std::function<Training(
+    const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
+)>;
+
+/// Three steps of all models, and both optimizers.
+inline void trains_as_one_process(const Stage& stage, const std::vector<int>& worlds) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        for (const Shapes& shapes : kModels) {
+            for (const nn::OptimizerOptions& options : kOptions) {
+                const Tensors parameters = model(shapes);
+                const std::size_t n = count(parameters);
+                const Training training = stage(parameters, options, comm);
+                for (int step = 1; step <= 3; ++step) {
+                    training.step(gradients(model(shapes), comm.rank(), step));
+                    const std::vector<float> weights = training.weights();
+                    INFO(name_of(options) << ", " << n << " elements, step " << step);
+                    const Comparison result = as_trained(weights, shapes, options, step, comm);
+                    REQUIRE(result);
+                    const Comparison alike = same_on_all_ranks(weights, comm);
+                    CHECK(alike);
+                }
+            }
+        }
+    });
+}
+
+/// Numbers of parameters that lie in a row together.
+using Groups = std::vector<std::vector<std::size_t>>;
+
+/// As DDP, whose buckets are these groups: a p-th of each gradient, added up around the ring.
+inline void set_to_ddps_mean(
+    const Tensors& parameters, const Tensors& own, const Groups& groups, const Communicator& comm
+) {
+    for (const std::vector<std::size_t>& group : groups) {
+        std::int64_t n = 0;
+        for (const std::size_t i : group) {
+            n += own[i].numel();
+        }
+        const at::Tensor row = at::zeros({n}, at::kFloat);
+        std::int64_t begin = 0;
+        for (const std::size_t i : group) {
+            const at::Tensor part = row.narrow(0, begin, own[i].numel()).view(own[i].sizes());
+            part.copy_(own[i].mul(1.0 / comm.size()));
+            parameters[i].mutable_grad() = part;
+            begin += own[i].numel();
+        }
+        all_reduce_hook(comm)(row).wait();
+    }
+}
+
+/// 20 steps beside DDP: the same bits, as sums are added up in the same order.
+///
+/// groups  that lie in a row, in which the stage's shards are DDP's chunks: 2, 3 and 4 divide its length.
+inline void gives_ddps_bits(const Stage& stage, const Shapes& shapes, const Groups& groups) {
+    on_ranks({2, 1, 3, 4}, [&](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            const Training training = stage(model(shapes), options, comm);
+            const Tensors whole = model(shapes);
+            nn::Optimizer all(options, whole);
+            constexpr double kManyBits = 7;
+            for (int step = 1; step <= 20; ++step) {
+                const Tensors own = gradients(whole, comm.rank(), step, kManyBits);
+                training.step(own);
+                set_to_ddps_mean(whole, own, groups, comm);
+                all.step();
+            }
+            INFO(name_of(options) << ": divided by p before the sum, and added up around the ring");
+            const Comparison result = same(training.weights(), all_elements(whole));
+            CHECK(result);
+        }
+    });
+}
+
+inline void divides_before_the_sum(const Stage& stage) {
+    on_ranks({2, 4}, [&](const Communicator& comm) {
+        const Training training =
+            stage({filled({1}, {1}).requires_grad_()}, {.rate = 0x1p-120}, comm);
+        training.step({filled({1}, {0x1p+127F})});
+        INFO("every rank's gradient is 2^127, and no float holds twice as much");
+        const Comparison result = same(training.weights(), std::vector<float>{1 - 128});
+        CHECK(result);
+    });
+}
+
+inline void works_in_groups(const Stage& stage) {
+    on_ranks({4}, [&](const Communicator& comm) {
+        const Communicator pair = comm.split(comm.rank() % 2, -comm.rank());
+        const Training training = stage(model(kShapes), kOptions[0], pair);
+        training.step(gradients(model(kShapes), pair.rank(), 1));
+        INFO("two groups of two, numbered backwards");
+        const Comparison result = as_trained(training.weights(), kShapes, kOptions[0], 1, pair);
+        CHECK(result);
+    });
+}
+
+/// `make` refuses parameters that it cannot train, before anything is changed.
+inline void refuses_other_parameters(
+    const std::function<void(const Tensors&, const Communicator&)>& make
+) {
+    on_ranks({2}, [&](const Communicator& comm) {
+        const at::Tensor good = filled({2}, {1, 2}).requires_grad_();
+        const void* const place = good.data_ptr();
+        const auto refused = [&](const Tensors& parameters) {
+            const Answer got = answer(comm, [&] { make(parameters, comm); });
+            CHECK(got.what == kInvalidArgument);
+            INFO("nothing is changed, and no message is sent");
+            CHECK(good.data_ptr() == place);
+            CHECK(got.traffic.messages_sent == 0);
+        };
+        {
+            INFO("a parameter that is frozen");
+            refused({good, filled({2}, {1, 2})});
+        }
+        {
+            INFO("no leaf");
+            refused({good, good.mul(2)});
+        }
+        {
+            INFO("double");
+            refused({good, filled({2}, {1, 2}).to(at::kDouble).requires_grad_()});
+        }
+        {
+            INFO("tied weights: one tensor twice");
+            refused({good, filled({1}, {1}).requires_grad_(), good});
+        }
+    });
+}
+
+}  // namespace dist::harness
