@@ -21,26 +21,40 @@ using Stage = std::function<Training(
     const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
 )>;
 
-/// Three steps of all models, and both optimizers.
-inline void trains_as_one_process(const Stage& stage, const std::vector<int>& worlds) {
-    on_ranks(worlds, [&](const Communicator& comm) {
+/// Three steps with mean gradients end where those of one process do.
+inline void trains(
+    const Stage& stage,
+    const Shapes& shapes,
+    const nn::OptimizerOptions& options,
+    const Communicator& comm
+) {
+    const Tensors parameters = model(shapes);
+    const std::size_t n = count(parameters);
+    const Training training = stage(parameters, options, comm);
+    for (int step = 1; step <= 3; ++step) {
+        training.step(gradients(model(shapes), comm.rank(), step));
+        const std::vector<float> weights = training.weights();
+        INFO(name_of(options) << ", " << n << " elements, step " << step);
+        const Comparison result = as_trained(weights, shapes, options, step, comm);
+        REQUIRE(result);
+        const Comparison alike = same_on_all_ranks(weights, comm);
+        CHECK(alike);
+    }
+}
+
+/// With all models, and both optimizers.
+inline void trains_as_one_process(const Stage& stage) {
+    on_ranks({3, 1, 2, 4, 5}, [&](const Communicator& comm) {
         for (const Shapes& shapes : kModels) {
             for (const nn::OptimizerOptions& options : kOptions) {
-                const Tensors parameters = model(shapes);
-                const std::size_t n = count(parameters);
-                const Training training = stage(parameters, options, comm);
-                for (int step = 1; step <= 3; ++step) {
-                    training.step(gradients(model(shapes), comm.rank(), step));
-                    const std::vector<float> weights = training.weights();
-                    INFO(name_of(options) << ", " << n << " elements, step " << step);
-                    const Comparison result = as_trained(weights, shapes, options, step, comm);
-                    REQUIRE(result);
-                    const Comparison alike = same_on_all_ranks(weights, comm);
-                    CHECK(alike);
-                }
+                trains(stage, shapes, options, comm);
             }
         }
     });
+}
+
+inline void trains_on_11_ranks(const Stage& stage) {
+    on_ranks({11}, [&](const Communicator& comm) { trains(stage, kShapes, kOptions[1], comm); });
 }
 
 /// Numbers of parameters that lie in a row together.
@@ -103,12 +117,8 @@ inline void divides_before_the_sum(const Stage& stage) {
 
 inline void works_in_groups(const Stage& stage) {
     on_ranks({4}, [&](const Communicator& comm) {
-        const Communicator pair = comm.split(comm.rank() % 2, -comm.rank());
-        const Training training = stage(model(kShapes), kOptions[0], pair);
-        training.step(gradients(model(kShapes), pair.rank(), 1));
         INFO("two groups of two, numbered backwards");
-        const Comparison result = as_trained(training.weights(), kShapes, kOptions[0], 1, pair);
-        CHECK(result);
+        trains(stage, kShapes, kOptions[0], comm.split(comm.rank() % 2, -comm.rank()));
     });
 }
 

@@ -141,8 +141,10 @@ std::string in_one_line(int rank, const Failure& failure) {
         return failure.expansion.empty() ? text : text + "   " + first_line(failure.expression);
     }
     std::string context;
-    for (const std::string& line : failure.info) {
-        context += (context.empty() ? "" : "; ") + first_line(line);
+    for (const std::string& info : failure.info) {
+        if (info == first_line(info)) {  // and no drawing
+            context += (context.empty() ? "" : "; ") + info;
+        }
     }
     return fmt::format("{} ({})", text, context);
 }

@@ -1,0 +1,167 @@
+// Models cut into units, in the hands of what gathers their weights and frees them.
+#pragma once
+
+#include <ATen/ops/ones.h>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/07_zero/memory.hpp"
+#include "tests/07_zero/stages.hpp"
+
+namespace dist::harness {
+
+/// What trains a model by units, whoever it is.
+struct Units {
+    std::function<at::Tensor(std::size_t unit, const std::function<at::Tensor()>& module)> forward;
+    std::function<void()> zero_grad;
+    std::function<void()> step;
+    std::function<nn::Optimizer&()> optimizer;
+    std::vector<Tensors> parameters;  // of each unit
+};
+
+/// Takes the parameters of each unit over.
+using MakeUnits = std::function<Units(
+    const std::vector<Tensors>& units, const nn::OptimizerOptions& options, const Communicator& comm
+)>;
+
+/// The Units that a Zero3, or what has its shape, makes of these parameters.
+template <class Z>
+Units as_units(const std::shared_ptr<Z>& z, const std::vector<Tensors>& parameters) {
+    return {
+        .forward = [z](std::size_t unit, const auto& module) { return z->forward(unit, module); },
+        .zero_grad = [z] { z->zero_grad(); },
+        .step = [z] { z->step(); },
+        .optimizer = [z]() -> nn::Optimizer& { return z->optimizer(); },
+        .parameters = parameters};
+}
+
+/// Units of so many parameters each; the last has what is left.
+inline std::vector<Tensors> in_units(
+    const Tensors& parameters, const std::vector<std::size_t>& lengths
+) {
+    std::vector<Tensors> units;
+    std::size_t begin = 0;
+    for (std::size_t u = 0; begin < parameters.size(); ++u) {
+        const std::size_t left = parameters.size() - begin;
+        const std::size_t n = u < lengths.size() ? std::min(lengths[u], left) : left;
+        const auto first = parameters.begin() + static_cast<std::ptrdiff_t>(begin);
+        units.emplace_back(first, first + static_cast<std::ptrdiff_t>(n));
+        begin += n;
+    }
+    return units;
+}
+
+/// A unit for each.
+inline std::vector<Tensors> each(const Tensors& parameters) {
+    return in_units(parameters, std::vector<std::size_t>(parameters.size(), 1));
+}
+
+/// All elements, which a unit has while it computes.
+inline std::vector<float> weights_of(const Units& units) {
+    const at::NoGradGuard no_grad;
+    std::vector<float> all;
+    for (std::size_t u = 0; u < units.parameters.size(); ++u) {
+        units.forward(u, [&] {
+            const std::vector<float> more = all_elements(units.parameters[u]);
+            all.insert(all.end(), more.begin(), more.end());
+            return at::Tensor();
+        });
+    }
+    return all;
+}
+
+/// Units of these lengths as a stage.
+inline Stage stage_of(const MakeUnits& make, const std::vector<std::size_t>& lengths) {
+    return [=](const Tensors& parameters, const nn::OptimizerOptions& options,
+               const Communicator& comm) -> Training {
+        const Units units = make(in_units(parameters, lengths), options, comm);
+        const auto step = [=](const Tensors& gradients) {
+            units.zero_grad();
+            at::Tensor loss = at::zeros({}, at::kFloat);
+            std::size_t i = 0;
+            for (std::size_t u = 0; u < units.parameters.size(); ++u) {
+                loss = units.forward(u, [&] {
+                    at::Tensor sum = loss;
+                    for (const at::Tensor& parameter : units.parameters[u]) {
+                        sum = sum.add(parameter.mul(gradients[i++]).sum());
+                    }
+                    return sum;
+                });
+            }
+            if (loss.requires_grad()) {
+                loss.backward();
+            }
+            units.step();
+        };
+        return {.step = step, .weights = [=] { return weights_of(units); }};
+    };
+}
+
+/// Held bytes of units of one parameter each, of ones.
+struct Watched {
+    Watched(
+        const std::vector<std::size_t>& lengths,
+        const MakeUnits& make,
+        const nn::OptimizerOptions& options,
+        const Communicator& comm
+    )
+        : lengths_(lengths),
+          p_(comm.size()),
+          states(sum_of_models(lengths, options, p_, ZeroStage::parameters)) {
+        for (const std::size_t n : lengths) {
+            parameters.push_back(at::ones({static_cast<std::int64_t>(n)}).requires_grad_());
+        }
+        units = make(each(parameters), options, comm);
+    }
+
+    /// Bytes of a unit's whole row; 0 where there is no such unit.
+    [[nodiscard]] std::size_t row(std::size_t unit) const {
+        return unit < lengths_.size()
+                   ? sum_of_models({lengths_[unit]}, {}, p_, ZeroStage::optimizer).parameters
+                   : 0;
+    }
+
+    /// What is there now.
+    [[nodiscard]] Held held() const {
+        return held_now(parameters, units.optimizer(), before_ + sizeof(float) * outputs);
+    }
+
+    /// Checks that rows of so many bytes are there, besides the shards.
+    void holds(
+        const std::string& moment, std::size_t rows, std::size_t gradients, std::size_t kept
+    ) {
+        std::size_t all = 0;
+        for (std::size_t u = 0; u < lengths_.size(); ++u) {
+            all += row(u);
+        }
+        check_memory(
+            moment, held(),
+            {.parameters = states.parameters + rows, .gradients = gradients, .optimizer = kept},
+            {.parameters =
+                 {{all, "the weights of all units"},
+                  {row(0), "the weights of unit 0"},
+                  {row(1), "the weights of unit 1"},
+                  {row(2), "the weights of unit 2"}},
+             .gradients = {{all - gradients, "whole rows of gradients, and not shards alone"}},
+             .rest = {{all, "all rows of gradients, or of weights"}}}
+        );
+    }
+
+    /// Most that was held since nn::forget_peak_memory().
+    [[nodiscard]] std::size_t peak() const { return nn::peak_memory().total() - before_; }
+
+  private:
+    std::size_t before_ = nn::held_memory().total();
+    std::vector<std::size_t> lengths_;
+    int p_;
+
+  public:
+    Tensors parameters;
+    Units units;
+    ModelStates states;       // of these units
+    std::size_t outputs = 0;  // numbers that units have returned, and that are still there
+};
+
+}  // namespace dist::harness
