@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
+#include "course/nn/gradient_row.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -18,8 +19,8 @@ Zero2::Zero2(
     const nn::OptimizerOptions& options,
     const Communicator& comm
 ) {
-    // TODO: a row for each bucket, an optimizer of its shards, an nn::GradientHook for each parameter.
-    // Given: nn::at_end_of_backward(f) calls f when the backward that is running has ended.
+    // TODO: a row of weights and an nn::GradientRow for each bucket, an optimizer of the rows' shards, an
+    // nn::GradientHook for each parameter. nn::at_end_of_backward(f) calls f when backward has ended.
     throw NotImplemented("Zero2");
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
+#include "course/nn/gradient_row.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"

@@ -1,12 +1,10 @@
 #include "exercises/07_zero/zero2.hpp"
 
-#include <ATen/ops/mul.h>
-#include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/zeros_like.h>
 #include <numeric>
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
+#include "course/nn/gradient_row.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -14,78 +12,55 @@
 
 namespace dist {
 
-namespace {
-
-struct Row {
-    std::vector<at::Tensor> parameters = {};  // of the bucket
-    at::Tensor weights = {};
-    std::size_t missing = 0;    // gradients, until the bucket is full
-    at::Tensor gradients = {};  // from the first one until they have met
-    std::vector<at::Tensor> places = {};
-
-    /// No gradient is there.
-    void clear() {
-        missing = parameters.size();
-        gradients.reset();
-        places.clear();
-    }
-
-    void begin() {
-        if (!gradients.defined()) {
-            gradients = at::zeros_like(weights);
-            places = views_of(gradients, parameters);
-        }
-    }
-};
-
-}  // namespace
-
 struct Zero2::State {
     const Communicator& comm;
     std::vector<Bucket> buckets;
-    std::vector<Row> rows = {};                // one of each bucket
-    nn::Optimizer optimizer = {{}, {}};        // of the rows' shards
-    bool running = false;                      // backward is
-    std::size_t met = 0;                       // how many buckets have, in this backward
-    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
+    std::vector<at::Tensor> weights = {};         // the row of each bucket
+    std::vector<nn::GradientRow> gradients = {};  // the same, while they come
+    nn::Optimizer optimizer = {{}, {}};           // of the rows' shards
+    bool running = false;                         // backward is
+    std::size_t met = 0;                          // how many buckets have, in this backward
+    std::vector<nn::GradientHook> hooks = {};     // the last member: none calls what is gone
 
     void take(std::size_t bucket, std::size_t k);
     void meet();
+    void forget();
 };
 
 /// The gradient of the bucket's k-th parameter is there.
 void Zero2::State::take(std::size_t bucket, std::size_t k) {
     if (!std::exchange(running, true)) {
         nn::at_end_of_backward([this] {
-            while (met < rows.size()) {
+            while (met < buckets.size()) {
                 meet();
             }
-            running = false;
-            met = 0;
+            forget();
         });
     }
-    Row& row = rows[bucket];
-    row.begin();
-    at::Tensor& gradient = row.parameters[k].mutable_grad();
-    at::mul_out(row.places[k], gradient, at::scalar_tensor(1.0 / comm.size(), at::kFloat));
-    gradient.reset();
-    --row.missing;
+    gradients[bucket].take(k, 1.0 / comm.size());
     // a full bucket waits for those before it: all ranks send in one order
-    while (met < rows.size() && rows[met].missing == 0) {
+    while (met < buckets.size() && gradients[met].is_full()) {
         meet();
     }
 }
 
-/// The next bucket's gradients are added up over all ranks. What did not come is zeros.
+/// The next bucket's gradients are added up over all ranks, and this rank keeps its shard.
 void Zero2::State::meet() {
-    Row& row = rows[met];
-    row.begin();
-    ring_reduce_scatter(nn::floats(row.gradients), ReduceOp::sum, comm);
+    const at::Tensor row = gradients[met].release();
+    ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm);
     at::Tensor& sum = optimizer.parameters()[met].mutable_grad();
-    const at::Tensor mean = shard_of(row.gradients, comm);
-    sum = sum.defined() ? sum.add_(mean) : mean.clone();
-    row.clear();
+    const at::Tensor mean = shard_of(row, comm);
+    sum = sum.defined() ? sum.add_(mean) : mean.clone();  // a view would keep the row
     ++met;
+}
+
+/// No backward is running.
+void Zero2::State::forget() {
+    running = false;
+    met = 0;
+    for (nn::GradientRow& row : gradients) {
+        row.clear();
+    }
 }
 
 Zero2::Zero2(
@@ -101,15 +76,16 @@ Zero2::Zero2(
     State& state = *state_;
     std::vector<at::Tensor> shards;
     for (std::size_t b = 0; b < state.buckets.size(); ++b) {
-        Row& row = state.rows.emplace_back();
-        for (std::size_t k = 0; k < state.buckets[b].size(); ++k) {
-            row.parameters.push_back(parameters[state.buckets[b][k]]);
-            row.parameters[k].mutable_grad().reset();
-            state.hooks.emplace_back(row.parameters[k], [&state, b, k] { state.take(b, k); });
+        std::vector<at::Tensor> members;
+        for (const std::size_t i : state.buckets[b]) {
+            const std::size_t k = members.size();
+            members.push_back(parameters[i]);
+            state.hooks.emplace_back(parameters[i], [&state, b, k] { state.take(b, k); });
         }
-        row.weights = flatten_parameters(row.parameters, comm.size());
-        row.clear();
-        shards.push_back(shard_of(row.weights, comm));
+        const at::Tensor row = flatten_parameters(members, comm.size());
+        state.weights.push_back(row);
+        state.gradients.emplace_back(members, row.numel());
+        shards.push_back(shard_of(row, comm));
     }
     state.optimizer = nn::Optimizer(options, shards);
 }
@@ -117,19 +93,14 @@ Zero2::Zero2(
 Zero2::~Zero2() = default;
 
 void Zero2::zero_grad() {
-    State& state = *state_;
-    state.optimizer.zero_grad();
-    for (Row& row : state.rows) {
-        row.clear();
-    }
-    state.running = false;
-    state.met = 0;
+    state_->optimizer.zero_grad();
+    state_->forget();
 }
 
 void Zero2::step() {
     state_->optimizer.step();
-    for (const Row& row : state_->rows) {
-        ring_all_gather(nn::floats(row.weights), state_->comm);
+    for (const at::Tensor& row : state_->weights) {
+        ring_all_gather(nn::floats(row), state_->comm);
     }
 }
 

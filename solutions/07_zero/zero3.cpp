@@ -1,13 +1,11 @@
 #include "exercises/07_zero/zero3.hpp"
 
-#include <ATen/ops/mul.h>
-#include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/zeros_like.h>
 #include <algorithm>
 #include <future>
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
+#include "course/nn/gradient_row.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -19,14 +17,12 @@ namespace dist {
 namespace {
 
 struct Unit {
-    FsdpUnit given;
-    at::Tensor weights = {};              // a row, whose memory comes and goes
-    at::Tensor shard = {};                // of it, which stays
-    std::future<void> gathering = {};     // valid while it is under way
-    std::size_t missing = 0;              // gradients, until all of the unit are there
-    at::Tensor gradients = {};            // a row, from the first one until they have met
-    std::vector<at::Tensor> places = {};  // of the gradients
-    bool in_backward = false;             // backward has come to the unit, and not left it
+    bool reshard_after_forward;
+    at::Tensor weights;  // a row, whose memory comes and goes
+    at::Tensor shard;    // of it, which stays
+    nn::GradientRow gradients;
+    bool in_backward = false;          // backward has come to the unit, and not left it
+    std::future<void> gathering = {};  // valid while it is under way
 
     void free_weights() {
         if (gathering.valid()) {
@@ -34,13 +30,6 @@ struct Unit {
             gathering = {};
         }
         nn::free_storage(weights);
-    }
-
-    void clear_gradients() {
-        missing = given.parameters.size();
-        gradients.reset();
-        places.clear();
-        in_backward = false;
     }
 };
 
@@ -59,7 +48,7 @@ struct Zero3::State {
     void start_gather(Unit& unit);
     void gather(Unit& unit);
     void begin_backward(std::size_t unit);
-    void take(std::size_t unit, std::size_t k);
+    void take(Unit& unit, std::size_t k);
     void meet(Unit& unit);
     void forget();
 };
@@ -103,34 +92,23 @@ void Zero3::State::begin_backward(std::size_t unit) {
 }
 
 /// The gradient of the unit's k-th parameter is there.
-void Zero3::State::take(std::size_t unit, std::size_t k) {
-    Unit& of = units[unit];
-    if (!of.gradients.defined()) {
-        of.gradients = at::zeros_like(of.weights);
-        of.places = views_of(of.gradients, of.given.parameters);
-    }
-    at::Tensor& gradient = of.given.parameters[k].mutable_grad();
-    at::mul_out(of.places[k], gradient, at::scalar_tensor(1.0 / comm.size(), at::kFloat));
-    gradient.reset();
-    if (--of.missing == 0) {
-        meet(of);
+void Zero3::State::take(Unit& unit, std::size_t k) {
+    unit.gradients.take(k, 1.0 / comm.size());
+    if (unit.gradients.is_full()) {
+        meet(unit);
     }
 }
 
-/// Gradients are added up over all ranks; weights have done their work.
+/// The unit's gradients are added up over all ranks. Its weights have done their work.
 void Zero3::State::meet(Unit& unit) {
+    unit.in_backward = false;
     unit.free_weights();
-    if (!unit.gradients.defined()) {
-        unit.gradients = at::zeros_like(unit.weights);
-    }
-    const auto add_up = [this, gradients = nn::floats(unit.gradients)] {
-        ring_reduce_scatter(gradients, ReduceOp::sum, comm);
-    };
+    const at::Tensor row = unit.gradients.release();
+    const auto add_up = [&] { ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm); };
     thread.submit(add_up).get();
     at::Tensor& sum = unit.shard.mutable_grad();
-    const at::Tensor mean = shard_of(unit.gradients, comm);
+    const at::Tensor mean = shard_of(row, comm);
     sum = sum.defined() ? sum.add_(mean) : mean.clone();
-    unit.clear_gradients();
 }
 
 /// No backward is running, and no unit has weights.
@@ -138,8 +116,9 @@ void Zero3::State::forget() {
     running = false;
     ended.clear();
     for (Unit& unit : units) {
+        unit.in_backward = false;
+        unit.gradients.clear();
         unit.free_weights();
-        unit.clear_gradients();
     }
 }
 
@@ -158,16 +137,15 @@ Zero3::Zero3(
     State& state = *state_;
     std::vector<at::Tensor> shards;
     for (std::size_t u = 0; u < units.size(); ++u) {
-        Unit& unit = state.units.emplace_back(Unit{std::move(units[u])});
-        for (std::size_t k = 0; k < unit.given.parameters.size(); ++k) {
-            unit.given.parameters[k].mutable_grad().reset();
-            state.hooks.emplace_back(unit.given.parameters[k], [&state, u, k] {
-                state.take(u, k);
+        const auto& [parameters, reshard_after_forward] = units[u];
+        for (std::size_t k = 0; k < parameters.size(); ++k) {
+            state.hooks.emplace_back(parameters[k], [&state, u, k] {
+                state.take(state.units[u], k);
             });
         }
-        unit.weights = flatten_parameters(unit.given.parameters, comm.size());
-        unit.shard = shard_of(unit.weights, comm).clone();
-        shards.push_back(unit.shard);
+        const at::Tensor row = flatten_parameters(parameters, comm.size());
+        shards.push_back(shard_of(row, comm).clone());
+        state.units.push_back({reshard_after_forward, row, shards[u], {parameters, row.numel()}});
     }
     state.optimizer = nn::Optimizer(options, shards);
     state.forget();
@@ -192,7 +170,7 @@ at::Tensor Zero3::forward(std::size_t unit, const std::function<at::Tensor()>& m
                 kept->begin_backward(unit);
             });
         }
-        if (it.given.reshard_after_forward || !recorded) {
+        if (it.reshard_after_forward || !recorded) {
             it.free_weights();
         }
         return output;
