@@ -84,8 +84,13 @@ inline void set_to_ddps_mean(
 /// 20 steps beside DDP: the same bits, as sums are added up in the same order.
 ///
 /// groups  that lie in a row, in which the stage's shards are DDP's chunks: 2, 3 and 4 divide its length.
-inline void gives_ddps_bits(const Stage& stage, const Shapes& shapes, const Groups& groups) {
-    on_ranks({2, 1, 3, 4}, [&](const Communicator& comm) {
+inline void gives_ddps_bits(
+    const Stage& stage,
+    const Shapes& shapes,
+    const Groups& groups,
+    const std::vector<int>& worlds = {2, 1, 3, 4}
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
             const Training training = stage(model(shapes), options, comm);
             const Tensors whole = model(shapes);

@@ -19,6 +19,8 @@ struct Units {
     std::function<void()> step;
     std::function<nn::Optimizer&()> optimizer;
     std::vector<Tensors> parameters;  // of each unit
+    ModelStates states;               // that this rank should hold, after backward
+    int padded_to = 1;                // what divides the length of each row
 };
 
 /// Takes the parameters of each unit over.
@@ -28,13 +30,29 @@ using MakeUnits = std::function<Units(
 
 /// The Units that a Zero3, or what has its shape, makes of these parameters.
 template <class Z>
-Units as_units(const std::shared_ptr<Z>& z, const std::vector<Tensors>& parameters) {
+Units as_units(
+    const std::shared_ptr<Z>& z,
+    const std::vector<Tensors>& parameters,
+    const ModelStates& states,
+    int padded_to
+) {
     return {
         .forward = [z](std::size_t unit, const auto& module) { return z->forward(unit, module); },
         .zero_grad = [z] { z->zero_grad(); },
         .step = [z] { z->step(); },
         .optimizer = [z]() -> nn::Optimizer& { return z->optimizer(); },
-        .parameters = parameters};
+        .parameters = parameters,
+        .states = states,
+        .padded_to = padded_to};
+}
+
+/// Elements of each unit.
+inline std::vector<std::size_t> lengths_of(const std::vector<Tensors>& units) {
+    std::vector<std::size_t> lengths;
+    for (const Tensors& unit : units) {
+        lengths.push_back(count(unit));
+    }
+    return lengths;
 }
 
 /// Units of so many parameters each; the last has what is left.
@@ -107,9 +125,7 @@ struct Watched {
         const nn::OptimizerOptions& options,
         const Communicator& comm
     )
-        : lengths_(lengths),
-          p_(comm.size()),
-          states(sum_of_models(lengths, options, p_, ZeroStage::parameters)) {
+        : lengths_(lengths) {
         for (const std::size_t n : lengths) {
             parameters.push_back(at::ones({static_cast<std::int64_t>(n)}).requires_grad_());
         }
@@ -119,7 +135,8 @@ struct Watched {
     /// Bytes of a unit's whole row; 0 where there is no such unit.
     [[nodiscard]] std::size_t row(std::size_t unit) const {
         return unit < lengths_.size()
-                   ? sum_of_models({lengths_[unit]}, {}, p_, ZeroStage::optimizer).parameters
+                   ? memory_model(lengths_[unit], units.padded_to, ZeroStage::optimizer, {}, {})
+                         .parameters
                    : 0;
     }
 
@@ -128,7 +145,7 @@ struct Watched {
         return held_now(parameters, units.optimizer(), before_ + sizeof(float) * outputs);
     }
 
-    /// Checks that rows of so many bytes are there, besides the shards.
+    /// Checks that rows of so many bytes are there, besides what always is.
     void holds(
         const std::string& moment, std::size_t rows, std::size_t gradients, std::size_t kept
     ) {
@@ -138,7 +155,9 @@ struct Watched {
         }
         check_memory(
             moment, held(),
-            {.parameters = states.parameters + rows, .gradients = gradients, .optimizer = kept},
+            {.parameters = units.states.parameters + rows,
+             .gradients = gradients,
+             .optimizer = kept},
             {.parameters =
                  {{all, "the weights of all units"},
                   {row(0), "the weights of unit 0"},
@@ -155,12 +174,10 @@ struct Watched {
   private:
     std::size_t before_ = nn::held_memory().total();
     std::vector<std::size_t> lengths_;
-    int p_;
 
   public:
     Tensors parameters;
     Units units;
-    ModelStates states;       // of these units
     std::size_t outputs = 0;  // numbers that units have returned, and that are still there
 };
 

@@ -38,7 +38,11 @@ MakeUnits zero3(const Mode& mode) {
         for (const Tensors& unit : parameters) {
             units.push_back({unit, mode.reshard});
         }
-        return as_units(std::make_shared<Zero3>(units, options, comm, mode.prefetch), parameters);
+        return as_units(
+            std::make_shared<Zero3>(units, options, comm, mode.prefetch), parameters,
+            sum_of_models(lengths_of(parameters), options, comm.size(), ZeroStage::parameters),
+            comm.size()
+        );
     };
 }
 
@@ -77,7 +81,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that c
                 INFO(name_of(mode) << ", " << harness::name_of(options) << ", p = " << comm.size());
                 model.holds("when it is made", 0, 0, 0);
                 for (int step = 0; step < 2; ++step) {
-                    const std::size_t kept = step == 0 ? 0 : model.states.optimizer;
+                    const std::size_t kept = step == 0 ? 0 : model.units.states.optimizer;
                     model.units.zero_grad();
                     Tensors outputs;
                     std::size_t stays = 0;
@@ -102,10 +106,10 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that c
                     loss.reset();
                     model.outputs = 0;
                     const std::size_t peak = model.peak();
-                    model.holds("after backward", 0, model.states.gradients, kept);
+                    model.holds("after backward", 0, model.units.states.gradients, kept);
                     // a unit's weights and gradients, the gradient that has come, the next one's weights
-                    const std::size_t most = model.states.parameters + model.states.gradients +
-                                             kept +
+                    const std::size_t most = model.units.states.parameters +
+                                             model.units.states.gradients + kept +
                                              (mode.reshard ? 0 : model.row(0) + model.row(2)) +
                                              3 * model.row(1) + (mode.prefetch ? model.row(2) : 0);
                     INFO(
@@ -114,7 +118,8 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that c
                     CHECK(peak <= most + 1000);
                     model.units.step();
                     model.holds(
-                        "after the step", 0, model.states.gradients, model.states.optimizer
+                        "after the step", 0, model.units.states.gradients,
+                        model.units.states.optimizer
                     );
                 }
             }
@@ -220,7 +225,7 @@ TEST_CASE("in backward the unit before is on its way while this one computes") {
             h = model.units.forward(u, [&] { return h.mul(model.parameters[u].sum()); });
             h.register_hook([&](const at::Tensor& /*gradient*/) {
                 const Held held = model.held();
-                rows.push_back(held.states.parameters - model.states.parameters);
+                rows.push_back(held.states.parameters - model.units.states.parameters);
             });
         }
         h.backward();
