@@ -2,6 +2,7 @@
 #include "course/nn/model.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -20,13 +21,13 @@ class SmallCnn : public Model {
         : conv1_(register_module("conv1", conv(3, 32))),
           conv2_(register_module("conv2", conv(32, 64))),
           conv3_(register_module("conv3", conv(64, 128))),
-          fc_(register_module("fc", torch::nn::Linear(128 * 4 * 4, classes))) {}
-
-    at::Tensor forward(at::Tensor x) override {
+          fc_(register_module("fc", torch::nn::Linear(128 * 4 * 4, classes))) {
         for (auto layer : {conv1_, conv2_, conv3_}) {
-            x = at::max_pool2d(layer->forward(x).relu_(), 2);
+            add_part({layer.ptr()}, [conv = layer.get()](const at::Tensor& x) {
+                return at::max_pool2d(conv->forward(x).relu_(), 2);
+            });
         }
-        return fc_(x.flatten(1));
+        add_part({fc_.ptr()}, [this](const at::Tensor& x) { return fc_(x.flatten(1)); });
     }
 
   private:
@@ -41,6 +42,26 @@ class SmallCnn : public Model {
 };
 
 }  // namespace
+
+at::Tensor Model::forward(at::Tensor pictures) {
+    at::Tensor x = std::move(pictures);
+    for (const Part& part : parts_) {
+        x = part.forward(x);
+    }
+    return x;
+}
+
+void Model::add_part(
+    const std::vector<std::shared_ptr<torch::nn::Module>>& layers,
+    std::function<at::Tensor(const at::Tensor& x)> forward
+) {
+    Part& part = parts_.emplace_back();
+    for (const auto& layer : layers) {
+        const std::vector<at::Tensor> more = layer->parameters();
+        part.parameters.insert(part.parameters.end(), more.begin(), more.end());
+    }
+    part.forward = std::move(forward);
+}
 
 std::shared_ptr<Model> make_model(const std::string& name, std::int64_t classes) {
     if (name == "resnet34") {

@@ -2,12 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <torch/nn/module.h>
 
 namespace dist::nn {
+
+/// A part of a model: what it does with what the part before it returned.
+struct Part {
+    std::vector<at::Tensor> parameters;
+    std::function<at::Tensor(const at::Tensor& x)> forward;
+};
 
 /// A classifier of pictures. Its parameters and buffers are those of torch::nn::Module.
 class Model : public torch::nn::Module {
@@ -16,7 +24,21 @@ class Model : public torch::nn::Module {
     ///
     /// pictures  (B, 3, 32, 32) float32, normalised.
     /// Returns   (B, classes); float32, or bfloat16 under autocast.
-    virtual at::Tensor forward(at::Tensor pictures) = 0;
+    at::Tensor forward(at::Tensor pictures);
+
+    /// What forward() does, one after the other: a layer or a block each. Together they have the model's
+    /// parameters, in its order. Valid while the model lives.
+    [[nodiscard]] const std::vector<Part>& parts() const { return parts_; }
+
+  protected:
+    /// The next part, which has these layers.
+    void add_part(
+        const std::vector<std::shared_ptr<torch::nn::Module>>& layers,
+        std::function<at::Tensor(const at::Tensor& x)> forward
+    );
+
+  private:
+    std::vector<Part> parts_;
 };
 
 /// Makes a model by the name that the command line uses, with fresh weights from LibTorch's

@@ -64,8 +64,7 @@ torch::nn::Sequential stage(std::int64_t in, std::int64_t out, int blocks, std::
 class ResNet34 : public Model {
   public:
     ResNet34(Stem stem, std::int64_t classes)
-        : stem_(stem),
-          conv1_(
+        : conv1_(
               register_module("conv1", stem == Stem::cifar ? conv(3, 64, 3, 1) : conv(3, 64, 7, 2))
           ),
           bn1_(register_module("bn1", torch::nn::BatchNorm2d(64))),
@@ -79,22 +78,21 @@ class ResNet34 : public Model {
                 torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanOut, torch::kReLU);
             }
         }
-    }
-
-    at::Tensor forward(at::Tensor x) override {
-        x = bn1_(conv1_(x)).relu_();
-        if (stem_ == Stem::imagenet) {
-            x = at::max_pool2d(x, 3, 2, 1);
+        add_part({conv1_.ptr(), bn1_.ptr()}, [this, stem](const at::Tensor& x) {
+            const at::Tensor h = bn1_(conv1_(x)).relu_();
+            return stem == Stem::imagenet ? at::max_pool2d(h, 3, 2, 1) : h;
+        });
+        for (const torch::nn::Sequential& blocks : {layer1_, layer2_, layer3_, layer4_}) {
+            for (const auto& block : blocks->children()) {
+                add_part({block}, [basic = block->as<BasicBlock>()](const at::Tensor& x) {
+                    return basic->forward(x);
+                });
+            }
         }
-        x = layer1_->forward(x);
-        x = layer2_->forward(x);
-        x = layer3_->forward(x);
-        x = layer4_->forward(x);
-        return fc_(x.mean({2, 3}));
+        add_part({fc_.ptr()}, [this](const at::Tensor& x) { return fc_(x.mean({2, 3})); });
     }
 
   private:
-    Stem stem_;
     torch::nn::Conv2d conv1_;
     torch::nn::BatchNorm2d bn1_;
     torch::nn::Sequential layer1_;

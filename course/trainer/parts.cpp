@@ -241,15 +241,18 @@ void Parts::evaluate() {
     }
     const Stopwatch watch;
     broadcast_statistics();
-    const Evaluation result = dist::evaluate(
-        [this](const at::Tensor& pictures) { return forward(pictures); },
-        [this](std::span<const std::size_t> numbers) {
-            return take(data_.test, test_pictures_, numbers, [](std::size_t) {
-                return data::View{};
-            });
-        },
-        data_.test.size(), options_.batch, comm_
-    );
+    Evaluation result;
+    strategy_->with_weights([&] {
+        result = dist::evaluate(
+            [this](const at::Tensor& pictures) { return forward(pictures); },
+            [this](std::span<const std::size_t> numbers) {
+                return take(data_.test, test_pictures_, numbers, [](std::size_t) {
+                    return data::View{};
+                });
+            },
+            data_.test.size(), options_.batch, comm_
+        );
+    });
     EpochRecord record{.step = step_, .test_images = data_.test.size()};
     record.test_accuracy =
         static_cast<double>(result.correct) / static_cast<double>(result.counted);

@@ -67,6 +67,8 @@ TEST_CASE(
         Case{3, "small --train-size 108 --steps 6 --parallel ddp", 1},
         Case{3, "small --train-size 108 --steps 6 --parallel ddp --last-batch short", 3},
         Case{3, "small --train-size 108 --steps 6 --parallel zero1 --optimizer adamw", 3},
+        Case{3, "small --train-size 108 --steps 6 --parallel zero2", 3},
+        Case{3, "small --train-size 108 --steps 6 --parallel zero3 --optimizer adamw", 3},
         Case{1, "resnet34-imagenet --train-size 48 --steps 5 --parallel dp --replicas 2", 3},
         Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
     );
@@ -134,8 +136,9 @@ TEST_CASE("a run goes on in another way, and on another number of ranks", "[trai
         const char* way;
     };
     const auto [first, second] = GENERATE(
-        std::pair<Half, Half>{{3, "zero1"}, {2, "zero1"}},
-        std::pair<Half, Half>{{2, "zero1"}, {1, "none"}},
+        std::pair<Half, Half>{{3, "zero1"}, {2, "zero2"}},
+        std::pair<Half, Half>{{2, "zero2"}, {3, "zero3"}},
+        std::pair<Half, Half>{{4, "zero3"}, {1, "none"}},
         std::pair<Half, Half>{{1, "none"}, {4, "zero1"}},
         std::pair<Half, Half>{{2, "average"}, {3, "ddp"}}
     );

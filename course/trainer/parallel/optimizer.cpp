@@ -2,6 +2,10 @@
 
 namespace dist::trainer {
 
+std::string model_name(const std::string& tensor) {
+    return "model." + tensor;
+}
+
 std::string optimizer_name(const std::string& parameter, const std::string& kept) {
     return "optimizer." + parameter + "." + kept;
 }

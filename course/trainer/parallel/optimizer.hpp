@@ -1,4 +1,4 @@
-// The optimizers that --optimizer offers, and what they keep, by name.
+// The optimizers that --optimizer offers, and the names of all tensors in a checkpoint.
 #pragma once
 
 #include <string>
@@ -14,6 +14,9 @@ namespace dist::trainer {
 
 /// What `options` ask for.
 nn::OptimizerOptions optimizer_options(const Options& options);
+
+/// "model.NAME": a parameter or a buffer, in a checkpoint.
+std::string model_name(const std::string& tensor);
 
 /// "optimizer.NAME.exp_avg": what is kept of a parameter, in a checkpoint.
 std::string optimizer_name(const std::string& parameter, const std::string& kept);

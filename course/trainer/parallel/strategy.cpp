@@ -7,6 +7,8 @@
 #include "course/trainer/parallel/data_parallel.hpp"
 #include "course/trainer/parallel/ddp.hpp"
 #include "course/trainer/parallel/zero1.hpp"
+#include "course/trainer/parallel/zero2.hpp"
+#include "course/trainer/parallel/zero3.hpp"
 #include "course/trainer/stop.hpp"
 
 namespace dist::trainer {
@@ -24,6 +26,10 @@ std::unique_ptr<Strategy> make_strategy(
             return std::make_unique<Average>(options, std::move(model), trace, comm);
         case Parallel::zero1:
             return std::make_unique<ShardedOptimizer>(options, std::move(model), comm);
+        case Parallel::zero2:
+            return std::make_unique<ShardedGradients>(options, std::move(model), comm);
+        case Parallel::zero3:
+            return std::make_unique<ShardedModel>(options, std::move(model), comm);
         case Parallel::dp:
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:

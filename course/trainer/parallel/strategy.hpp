@@ -13,16 +13,19 @@
 //   ddp           hooks on parameters      the model's        waits for its buckets    every parameter
 //   zero1         two rows, cut in shards  the model's        nothing                  reduce-scatter, shard,
 //                                                                                      all-gather
-//   ZeRO-2        hooks that free          the model's        waits for its buckets    shard, all-gather
-//   ZeRO-3        shards of parameters     gathers and frees  waits for its buckets    shard
+//   zero2         a row for each bucket,   the model's        nothing: backward did    shards, all-gather
+//                 hooks on parameters
+//   zero3         shards of its parts      gathers and frees  nothing: backward did    shards
+//                                          each part
 //
-// (the last two are to come). With accumulation over k micro-batches exchange_gradients() and step() are
+// With accumulation over k micro-batches exchange_gradients() and step() are
 // called once in k: accumulation.hpp. Buffers, such as a normalisation's statistics, are no part of it: every
 // rank has its own, whatever the way.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "course/nn/model.hpp"
@@ -33,7 +36,7 @@
 
 namespace dist::trainer {
 
-/// All calls but forward are collective: every rank makes them, in the same order.
+/// All calls are collective: every rank makes them, in the same order; but forward() in with_weights().
 class Strategy {
   public:
     Strategy() = default;
@@ -49,6 +52,10 @@ class Strategy {
     /// (B, 3, 32, 32) -> (B, 10), with this rank's pictures, in training and in evaluation.
     virtual at::Tensor forward(const at::Tensor& pictures) = 0;
 
+    /// Calls `body`, in which every rank may call forward() as often as it likes, without autograd: the ranks'
+    /// shares of a test set need not be equal.
+    virtual void with_weights(const std::function<void()>& body) { body(); }
+
     /// Before backward, which will be called on `loss`.
     virtual void prepare_for_backward(const at::Tensor& loss) = 0;
 
@@ -59,7 +66,7 @@ class Strategy {
     /// The optimizer's step with this learning rate.
     virtual void step(double rate) = 0;
 
-    /// Compares what all ranks should hold alike, to the last bit.
+    /// Compares what all ranks should hold alike, if anything, to the last bit.
     ///
     /// done    steps so far, for the text.
     ///

@@ -12,6 +12,7 @@
 #include "course/runtime/error.hpp"
 #include "course/runtime/seeded.hpp"
 #include "course/trainer/device.hpp"
+#include "course/trainer/parallel/optimizer.hpp"
 #include "course/trainer/stop.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
@@ -24,7 +25,7 @@ StateDict all_tensors(const nn::Model& model) {
     StateDict all;
     for (const auto& tensors : {model.named_parameters(), model.named_buffers()}) {
         for (const auto& tensor : tensors) {
-            all["model." + tensor.key()] = tensor.value();
+            all[model_name(tensor.key())] = tensor.value();
         }
     }
     return all;

@@ -4,12 +4,12 @@
 
 #include <memory>
 
-#include "course/trainer/parallel/whole_model.hpp"
+#include "course/trainer/parallel/sharded.hpp"
 #include "exercises/07_zero/zero1.hpp"
 
 namespace dist::trainer {
 
-class ShardedOptimizer final : public WholeModel {
+class ShardedOptimizer final : public ShardedState {
   public:
     ShardedOptimizer(
         const Options& options, std::shared_ptr<nn::Model> model, const Communicator& comm
@@ -21,12 +21,10 @@ class ShardedOptimizer final : public WholeModel {
     void exchange_gradients() override;
     void step(double rate) override;
 
-    /// The shards of what the optimizer keeps are collected.
-    [[nodiscard]] StateDict state_dict() const override;
-    void load_state_dict(const StateDict& state) override;
-
   private:
-    std::unique_ptr<Zero1> optimizer_;
+    [[nodiscard]] nn::Optimizer& optimizer() const override { return zero_->optimizer(); }
+
+    std::unique_ptr<Zero1> zero_;
 };
 
 }  // namespace dist::trainer
