@@ -1,9 +1,9 @@
 #include "course/nn/memory.hpp"
 
 #include <c10/core/CPUAllocator.h>
-#include <memory>
 #include <mutex>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include <torch/version.h>
@@ -14,17 +14,6 @@ namespace {
 
 thread_local MemoryKind kind_of_now = MemoryKind::other;
 
-struct Count {
-    std::mutex guard;
-    MemoryBytes held;
-    MemoryBytes peak;
-};
-
-Count& count() {
-    static auto* const all = new Count;  // tensors may outlive everything else
-    return *all;
-}
-
 /// Memory that was lent to a tensor.
 struct Block {
     at::DataPtr memory;
@@ -32,24 +21,50 @@ struct Block {
     MemoryKind kind;
 };
 
-void give_back(void* context) {
-    const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    const std::scoped_lock guard(count().guard);
-    count().held.of_kind[static_cast<std::size_t>(block->kind)] -= block->bytes;
-}
+struct Count {
+    std::mutex guard;
+    MemoryBytes held;
+    MemoryBytes peak;
+    std::unordered_map<void*, Block> blocks;
+    std::function<void(const MemoryBytes&)> told;
 
-at::DataPtr lend(c10::Allocator& from, std::size_t bytes) {
-    auto block = std::make_unique<Block>(from.allocate(bytes), bytes, kind_of_now);
-    void* const memory = block->memory.get();
-    {
-        const std::scoped_lock guard(count().guard);
-        MemoryBytes& held = count().held;
-        held.of_kind[static_cast<std::size_t>(kind_of_now)] += bytes;
-        if (held.total() > count().peak.total()) {
-            count().peak = held;
+    void tell() const {
+        if (told) {
+            told(held);
         }
     }
-    return {memory, block.release(), give_back, at::kCPU};
+};
+
+Count& count() {
+    static auto* const all = new Count;  // tensors may outlive everything else
+    return *all;
+}
+
+void give_back(void* memory) {
+    const std::scoped_lock guard(count().guard);
+    const auto block = count().blocks.extract(memory);
+    if (!block.empty()) {
+        count().held.of_kind[static_cast<std::size_t>(block.mapped().kind)] -= block.mapped().bytes;
+        count().tell();
+    }
+}
+
+/// LibTorch's raw_allocate() asks for a context that is the memory itself.
+at::DataPtr lend(c10::Allocator& from, std::size_t bytes) {
+    Block block{from.allocate(bytes), bytes, kind_of_now};
+    void* const memory = block.memory.get();
+    if (memory == nullptr) {
+        return {nullptr, at::kCPU};
+    }
+    const std::scoped_lock guard(count().guard);
+    MemoryBytes& held = count().held;
+    held.of_kind[static_cast<std::size_t>(kind_of_now)] += bytes;
+    if (held.total() > count().peak.total()) {
+        count().peak = held;
+    }
+    count().blocks.emplace(memory, std::move(block));
+    count().tell();
+    return {memory, memory, give_back, at::kCPU};
 }
 
 class CountingAllocator final : public c10::Allocator {
@@ -68,6 +83,10 @@ class CountingAllocator final : public c10::Allocator {
         return lend(from_, bytes);
     }
 #endif
+
+    at::DeleterFnPtr raw_deleter() const override {
+        return give_back;
+    }
 
   private:
     c10::Allocator& from_;
@@ -107,6 +126,11 @@ MemoryBytes held_memory() {
 MemoryBytes peak_memory() {
     const std::scoped_lock guard(count().guard);
     return count().peak;
+}
+
+void on_memory_change(std::function<void(const MemoryBytes& held)> told) {
+    const std::scoped_lock guard(count().guard);
+    count().told = std::move(told);
 }
 
 void forget_peak_memory() {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 
 namespace dist::nn {
 
@@ -52,5 +53,9 @@ MemoryBytes peak_memory();
 
 /// The peak is what is held now.
 void forget_peak_memory();
+
+/// From here on `told` is called whenever tensors come or go, with what is held then: by one thread at a time,
+/// which may be any. It makes no tensor. With an empty function nobody is told any more.
+void on_memory_change(std::function<void(const MemoryBytes& held)> told);
 
 }  // namespace dist::nn

@@ -3,6 +3,7 @@
 #include <c10/core/StorageImpl.h>
 #include <string>
 
+#include "course/nn/memory.hpp"
 #include "course/runtime/error.hpp"
 
 namespace dist::nn {
@@ -32,6 +33,7 @@ void free_storage(const at::Tensor& row) {
 }
 
 void alloc_storage(const at::Tensor& row) {
+    const MemoryScope scope(MemoryKind::parameters);
     set_storage(row, row.nbytes());
 }
 

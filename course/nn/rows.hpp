@@ -17,7 +17,7 @@ std::span<float> floats(const at::Tensor& row);
 /// Source  PyTorch, torch/distributed/utils.py, _free_storage.
 void free_storage(const at::Tensor& row);
 
-/// Gives the row memory again, with anything in it: all views have it too, also those that autograd has
+/// Gives the row memory again, of kind parameters, with anything in it: all views have it too, also those that autograd has
 /// kept for backward. Does nothing where there is memory.
 ///
 /// row     the whole of its storage: not a part of another row.

@@ -1,6 +1,8 @@
-// What a rank that waits for a message does after half a second, in programs with patient_calls.cpp.
+// What a rank that waits for a message does after half a second, and how much it has sent, in programs with
+// patient_calls.cpp.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 namespace dist {
@@ -8,5 +10,8 @@ namespace dist {
 /// From now on, `told` is called again and again by every thread that has waited for more than half a
 /// second in one MPI call, with the seconds so far. Set before there are such threads.
 void on_long_wait(std::function<void(double waited_s)> told);
+
+/// Bytes that this process has sent so far, from one to another, not by MPI's collectives.
+std::size_t bytes_sent();
 
 }  // namespace dist

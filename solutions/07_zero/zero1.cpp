@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <utility>
 
+#include "course/nn/memory.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -64,6 +65,8 @@ Zero1::Zero1(
 ) {
     nn::expect_trainable(parameters, "Zero1");
     const at::Tensor weights = flatten_parameters(parameters, comm.size());
+    const nn::MemoryScope scope(nn::MemoryKind::gradients
+    );  // what it is for, in the bench's picture
     const at::Tensor gradients = at::zeros_like(weights);
     const std::vector<at::Tensor> places = views_of(gradients, parameters);
     const at::Tensor shard = shard_of(weights, comm);

@@ -5,6 +5,7 @@
 
 #include "course/nn/gradient_hook.hpp"
 #include "course/nn/gradient_row.hpp"
+#include "course/nn/memory.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -49,6 +50,7 @@ void Zero2::State::meet() {
     const at::Tensor row = gradients[met].release();
     ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm);
     at::Tensor& sum = optimizer.parameters()[met].mutable_grad();
+    const nn::MemoryScope scope(nn::MemoryKind::gradients);
     const at::Tensor mean = shard_of(row, comm);
     sum = sum.defined() ? sum.add_(mean) : mean.clone();  // a view would keep the row
     ++met;

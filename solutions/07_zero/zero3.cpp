@@ -6,6 +6,7 @@
 
 #include "course/nn/gradient_hook.hpp"
 #include "course/nn/gradient_row.hpp"
+#include "course/nn/memory.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -107,6 +108,7 @@ void Zero3::State::meet(Unit& unit) {
     const auto add_up = [&] { ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm); };
     thread.submit(add_up).get();
     at::Tensor& sum = unit.shard.mutable_grad();
+    const nn::MemoryScope scope(nn::MemoryKind::gradients);
     const at::Tensor mean = shard_of(row, comm);
     sum = sum.defined() ? sum.add_(mean) : mean.clone();
 }

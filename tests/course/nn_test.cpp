@@ -3,6 +3,8 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
+#include <algorithm>
+#include <c10/core/CPUAllocator.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -212,6 +214,27 @@ TEST_CASE("memory is counted where LibTorch asks for it, by kind, and given back
     CHECK(peak_memory().of(MemoryKind::gradients) == before.of(MemoryKind::gradients) + 400);
     forget_peak_memory();
     CHECK(peak_memory() == before);
+    void* const raw = c10::GetCPUAllocator()->raw_allocate(100);  // as convolutions do
+    CHECK(held_memory().total() == before.total() + 100);
+    c10::GetCPUAllocator()->raw_deallocate(raw);
+    CHECK(held_memory() == before);
+}
+
+TEST_CASE("who asks for it is told when tensors come and go", "[nn]") {
+    using namespace dist::nn;
+    count_memory();
+    const std::size_t before = held_memory().total();
+    std::vector<std::size_t> told;
+    on_memory_change([&](const MemoryBytes& held) { told.push_back(held.total() - before); });
+    at::Tensor one = at::ones({100});
+    const at::Tensor two = at::ones({10});
+    one.reset();
+    on_memory_change({});
+    const at::Tensor three = at::ones({1});
+    // ones() also makes the number 1 for a moment
+    std::erase_if(told, [](std::size_t bytes) { return bytes % 40 != 0 || bytes == 0; });
+    told.erase(std::unique(told.begin(), told.end()), told.end());
+    CHECK(told == std::vector<std::size_t>{400, 440, 40});
 }
 
 TEST_CASE("what a step needs for a time does not grow with the parameters", "[nn]") {

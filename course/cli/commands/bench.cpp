@@ -1,5 +1,6 @@
 // bench: algorithms side by side on this machine.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -31,7 +32,9 @@ constexpr const char* kOptions =
     "\n"
     "bench ddp measures a step of training beside PyTorch's own DDP:\n"
     "  --model small, --batch 64, --rounds 15, --json\n"
-    "./shardlings bench ddp --help-bench names all of them.\n";
+    "bench zero measures what each stage of ZeRO holds, sends and takes beside DDP:\n"
+    "  --optimizer adamw, --svg FILE, and those of bench ddp\n"
+    "./shardlings bench ddp --help-bench names all of them, bench zero --help-bench its own.\n";
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -105,13 +108,20 @@ void run_and_print(
     fmt::print("{}", said.text());
 }
 
-void bench_ddp(Context& context, int ranks, const std::vector<std::string>& passed_on) {
+/// Benches of whole steps of training, with LibTorch: programs of their own.
+constexpr std::array kOfSteps = {"ddp", "zero"};
+
+void bench_steps(
+    Context& context, const std::string& what, int ranks, const std::vector<std::string>& passed_on
+) {
     expect_rank_count(ranks);
+    if (asks_for_plot(passed_on)) {
+        install(context, "plot");
+    }
     ensure_torch(context);
-    const auto program = context.build_folder() / "course" / "lab" / "ddp" / "bench_ddp";
-    build_with_notice(
-        context, "bench_ddp", program, "Building the bench (a few minutes the first time)"
-    );
+    const std::string name = "bench_" + what;
+    const auto program = context.build_folder() / "course" / "lab" / what / name;
+    build_with_notice(context, name, program, "Building the bench (a few minutes the first time)");
     run_and_print(context, ranks, program, passed_on);
 }
 
@@ -144,14 +154,17 @@ void add_bench(Command& app, Context& context) {
     pass_on_the_rest(command, context);
     command.callback([&context, command, ranks, help] {
         std::vector<std::string> words = command.remaining();
-        const bool ddp = !words.empty() && words.front() == "ddp";
-        words.erase(words.begin(), words.begin() + (ddp ? 1 : 0));
+        std::string of_steps;
+        if (!words.empty() && std::ranges::find(kOfSteps, words.front()) != kOfSteps.end()) {
+            of_steps = words.front();
+            words.erase(words.begin());
+        }
         if (*help) {
             words = {"--help"};
         }
         const int processes = *help ? 1 : *ranks;
-        if (ddp) {
-            bench_ddp(context, processes, words);
+        if (!of_steps.empty()) {
+            bench_steps(context, of_steps, processes, words);
         } else {
             bench(context, processes, words);
         }

@@ -2,34 +2,18 @@
 // on many ranks.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
 #include <algorithm>
-#include <cstdio>
 #include <map>
-#include <numeric>
-#include <random>
 
-#include <torch/utils.h>
 #include <torch/version.h>
 
-#include "course/files/atomic_file.hpp"
 #include "course/lab/ddp/contestant.hpp"
 #include "course/lab/ddp/report.hpp"
-#include "course/lab/machine.hpp"
-#include "course/lab/measure.hpp"
-#include "course/lab/options.hpp"
+#include "course/lab/steps.hpp"
 #include "course/nn/bucket_limits.hpp"
-#include "course/runtime/environment.hpp"
 
 namespace dist::lab {
 namespace {
-
-/// Pictures of noise: what is in them takes no more or less time.
-nn::Batch make_batch(std::int64_t size, int rank, int round) {
-    torch::manual_seed(static_cast<std::uint64_t>(1000 * round + rank));
-    return {at::randn({size, 3, 32, 32}), at::randint(10, {size}, at::kLong)};
-}
 
 /// Whether two replicas have the same gradients, bit for bit.
 bool same_gradients(const Contestant& one, const Contestant& other) {
@@ -49,13 +33,10 @@ void measure_round(
     std::map<std::string, Times>& times,
     const Communicator& comm
 ) {
-    std::vector<std::size_t> order(ways.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(round)));
-    for (const std::size_t i : order) {
-        const auto& [name, way] = ways[i];
-        const Sample sample = time_call(comm, [&, &way = way] { way->step(batch); });
-        times[name].steps_s.push_back(slowest(sample.seconds, comm));
+    const auto step = [&](std::size_t i) { ways[i].second->step(batch); };
+    const std::vector<double> seconds = time_round(ways.size(), round, step, comm);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        times[ways[i].first].steps_s.push_back(seconds[i]);
     }
     const auto pytorch = std::ranges::find(ways, "pytorch", &Ways::value_type::first);
     if (pytorch != ways.end()) {
@@ -66,7 +47,7 @@ void measure_round(
     }
 }
 
-std::string measure(const DdpOptions& options, const Communicator& comm) {
+std::string measure(const StepOptions& options, const Communicator& comm) {
     at::set_num_threads(1);  // the ranks are the threads
     Ways ways;
     for (const std::string& name : options.ways) {
@@ -80,39 +61,21 @@ std::string measure(const DdpOptions& options, const Communicator& comm) {
         if (round == kWarmUp) {
             times.clear();
         }
-        if (options.progress && comm.rank() == 0) {
-            std::fprintf(stderr, "\rround %d of %d    ", round, kWarmUp + options.rounds);
-        }
-        measure_round(ways, make_batch(options.batch, comm.rank(), round), round, times, comm);
+        const std::string all = std::to_string(kWarmUp + options.rounds);
+        show_progress(options, "round " + std::to_string(round) + " of " + all, comm);
+        measure_round(ways, noise(options.batch, comm.rank(), round), round, times, comm);
     }
-    if (options.progress && comm.rank() == 0) {
-        std::fprintf(stderr, "\r%40s\r", "");
-    }
+    show_progress(options, "", comm);
     return to_text(options, times, comm.size(), TORCH_VERSION);
 }
 
 int run(int argc, char** argv, const Communicator& comm) {
-    constexpr int kUsage = 2;
-    try {
-        std::string text;
-        const DdpOptions options = parse_ddp_options(argc, argv, contestant_names(), text);
-        if (text.empty()) {
-            text = measure(options, comm);
-        }
-        if (comm.rank() == 0) {
-            if (options.to.empty()) {
-                std::fputs(text.c_str(), stdout);
-            } else {
-                files::write_atomically(options.to, text);
-            }
-        }
-        return 0;
-    } catch (const UsageError& error) {
-        if (comm.rank() == 0) {
-            std::fprintf(stderr, "bench ddp: %s\n", error.what());
-        }
-        return kUsage;
-    }
+    return run_bench("bench ddp", comm, [&](std::string& to) {
+        std::string help;
+        const StepOptions options = parse_ddp_options(argc, argv, contestant_names(), help);
+        to = options.to;
+        return help.empty() ? measure(options, comm) : help;
+    });
 }
 
 }  // namespace

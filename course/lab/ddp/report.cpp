@@ -5,16 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "course/lab/options.hpp"
 #include "course/lab/statistics.hpp"
 
 namespace dist::lab {
 
-DdpOptions parse_ddp_options(
+StepOptions parse_ddp_options(
     int argc, char** argv, const std::vector<std::string>& ways, std::string& help
 ) {
-    DdpOptions options;
-    options.ways = ways;
+    StepOptions options;
     CLI::App app{
         "Measures a step of training with each way to average gradients, in one run.", "bench ddp"};
     app.footer(
@@ -24,40 +22,13 @@ DdpOptions parse_ddp_options(
         "pytorch   PyTorch's own c10d::Reducer over the course's ring, in the same way\n"
         "gloo      PyTorch's own c10d::Reducer over Gloo (TCP), where libgloo-dev is installed\n"
     );
-    app.add_option("--model", options.model, "resnet34, resnet34-imagenet or small")
-        ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small"}))
-        ->capture_default_str();
-    app.add_option("--batch", options.batch, "Pictures per rank")
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str();
-    app.add_option(
-           "--bucket-cap-mb", options.bucket_cap_mb,
-           "MiB at which a bucket is full; 0: one a parameter"
-    )
-        ->check(CLI::Range(0, 1 << 20))
-        ->capture_default_str();
-    app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    app.add_option("--ways", options.ways, "Which, as none,ddp,pytorch")
-        ->delimiter(',')
-        ->check(CLI::IsMember(ways))
-        ->allow_extra_args(false);
-    app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
-    app.add_option("--to", options.to, "Write here what would go to standard output")->group("");
-    app.add_flag("--progress", options.progress, "Show progress on standard error");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        help = app.help();
-    } catch (const CLI::ParseError& error) {
-        throw UsageError(error.what());
-    }
+    add_step_options(app, options, ways);
+    parse(app, argc, argv, help);
     return options;
 }
 
 std::string to_text(
-    const DdpOptions& options,
+    const StepOptions& options,
     const std::map<std::string, Times>& times,
     int ranks,
     const std::string& libtorch

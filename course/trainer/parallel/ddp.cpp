@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "course/nn/bucket_limits.hpp"
+#include "course/nn/memory.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/trainer/parallel/nccl_hook.hpp"
 
@@ -30,6 +31,7 @@ Ddp::Ddp(
 }
 
 void Ddp::prepare_for_backward(const at::Tensor& /*loss*/) {
+    const nn::MemoryScope scope(nn::MemoryKind::gradients);
     reducer_->prepare_for_backward();  // the course's models use all their parameters in every step
 }
 
@@ -84,6 +86,7 @@ void Ddp::make_reducer(const std::vector<std::size_t>& order) {
     for (const std::size_t i : numbers_) {
         ordered.push_back(parameters()[i]);
     }
+    const nn::MemoryScope scope(nn::MemoryKind::gradients);
     reducer_.reset();
     reducer_ = std::make_unique<Reducer>(
         std::move(ordered), nn::bucket_limits(options_.bucket_cap_mb), make_hook(), comm()

@@ -1,0 +1,89 @@
+// What each stage of ZeRO holds and sends, in a whole step of the trainer's.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/course/trainer_run.hpp"
+#include "tests/course/trainer_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+namespace {
+
+nlohmann::json measure(int ranks, const std::string& options) {
+    const Run run = run_program(BENCH_ZERO, ranks, options + " --rounds 1 --json");
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    return nlohmann::json::parse(run.output).at("ways");
+}
+
+/// Elements of parameters in a row, cut into p.
+std::size_t shard(std::size_t n, int p) {
+    return (n + static_cast<std::size_t>(p) - 1) / static_cast<std::size_t>(p);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every stage holds what memory_model says, to the byte, and sends what it must", "[trainer]"
+) {
+    const int p = GENERATE(1, 2, 3, 4);
+    const std::string optimizer = GENERATE("sgd", "adamw");
+    CAPTURE(p, optimizer);
+    const auto ways =
+        measure(p, "--model small --batch 4 --bucket-cap-mb 0 --optimizer " + optimizer);
+    REQUIRE(ways.size() == 4);
+    // three convolutions and a layer, of weights and biases each
+    const std::vector<std::size_t> lengths = {864, 32, 18'432, 64, 73'728, 128, 20'480, 10};
+    std::size_t n = 0;
+    std::size_t each = 0;   // of rows of one parameter
+    std::size_t pairs = 0;  // of rows of a layer
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        n += lengths[i];
+        each += shard(lengths[i], p);
+        pairs += i % 2 == 0 ? shard(lengths[i] + lengths[i + 1], p) : 0;
+    }
+    const auto sent = [&](std::size_t shards) {
+        return 4 * static_cast<std::size_t>(p - 1) * shards;
+    };
+    for (const auto& way : ways) {
+        CAPTURE(way);
+        const auto& held = way.at("held");
+        CHECK(
+            held.at("parameters").get<std::size_t>() + held.at("gradients").get<std::size_t>() +
+                held.at("optimizer").get<std::size_t>() ==
+            way.at("formula").get<std::size_t>()
+        );
+        CHECK(held.at("activations") == 0);
+    }
+    CHECK(ways[1].at("sent") == sent(2 * shard(n, p)));
+    CHECK(ways[2].at("sent") == sent(2 * each));
+    CHECK(ways[3].at("sent") == sent(3 * pairs));
+}
+
+TEST_CASE("bench zero has a ResNet34 in a third of DDP's bytes, and draws it", "[trainer]") {
+    const TemporaryFolder folder;
+    const auto svg = folder.path() / "zero.svg";
+    const auto ways =
+        measure(3, "--model resnet34-imagenet --batch 2 --ways ddp,zero3 --svg " + svg.string());
+    const auto total = [](const nlohmann::json& bytes) {
+        std::size_t sum = 0;
+        for (const auto& [kind, n] : bytes.items()) {
+            sum += n.get<std::size_t>();
+        }
+        return sum;
+    };
+    const auto& ddp = ways.at(0);
+    const auto& zero3 = ways.at(1);
+    CHECK(ddp.at("formula") == 12 * 21'289'802);
+    CHECK(3 * zero3.at("formula").get<std::size_t>() < ddp.at("formula").get<std::size_t>() + 1000);
+    CHECK(total(zero3.at("peak")) < total(ddp.at("peak")));
+    const std::string picture = read_file(svg);
+    CHECK(picture.find("zero3: ") != std::string::npos);
+    CHECK(picture.find("activations") != std::string::npos);
+}
+
+TEST_CASE("bench zero refuses what it cannot measure in one line", "[refusal]") {
+    const Run run = run_program(BENCH_ZERO, 2, "--optimizer lamb");
+    INFO(run.output);
+    CHECK(run.status == 2);
+    CHECK(run.output.find("bench zero: --optimizer: lamb") != std::string::npos);
+}
