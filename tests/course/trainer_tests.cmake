@@ -15,7 +15,8 @@ if(LibTorch_FOUND)
   set_tests_properties(course.data_real_test PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77)
   target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")
 
-  add_part_test(nn_test SOURCES nn_test.cpp rows_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
+  add_part_test(nn_test
+    SOURCES nn_test.cpp rows_test.cpp tensor_file_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
 
   set(trainer_sources ${PROJECT_SOURCE_DIR}/course/trainer)
   add_part_test(device_pictures_test
