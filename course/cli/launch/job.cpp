@@ -165,6 +165,7 @@ Verdict run_job(
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
     if (!folder.shared().empty()) {
         const std::string shared = folder.shared().string();
+        run_options.environment.emplace_back(harness::kEnvShared, shared);
         run_options.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared);  // 4
         run_options.environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
     }
