@@ -133,7 +133,8 @@ void declare_run(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option(
            "--bucket-cap-mb", options.bucket_cap_mb,
-           "Of --parallel ddp and zero2: MiB at which a bucket of gradients is full; 0: one a parameter"
+           "Of --parallel ddp and zero2: MiB at which a bucket of gradients is full; 0: one a "
+           "parameter"
     )
         ->check(check_from_0)
         ->type_name("MIB")
