@@ -81,7 +81,9 @@ TEST_CASE("training goes on in another way, on other ranks, as if it had never s
     const std::vector<std::vector<Session>> runs = {
         {{Way::zero1, 3}, {Way::data_parallel, 2}, {Way::zero1, 4}},
         {{Way::zero2, 2}, {Way::zero1, 3}, {Way::data_parallel, 1}},
-        {{Way::data_parallel, 3}, {Way::zero2, 4}, {Way::zero1, 1}}};
+        {{Way::data_parallel, 3}, {Way::zero2, 4}, {Way::zero1, 1}},
+        {{Way::zero3, 4}, {Way::zero3, 3}, {Way::zero3, 2}, {Way::zero3, 1}},
+        {{Way::zero3, 4}, {Way::data_parallel, 2}, {Way::zero3, 3}, {Way::zero2, 2}}};
     on_ranks({4}, [&](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
             for (const std::vector<Session>& run : runs) {
