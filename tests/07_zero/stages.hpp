@@ -60,7 +60,8 @@ inline void trains_on_11_ranks(const Stage& stage) {
 /// Numbers of parameters that lie in a row together.
 using Groups = std::vector<std::vector<std::size_t>>;
 
-/// As DDP, whose buckets are these groups: a p-th of each gradient, added up around the ring.
+/// As DDP, whose buckets are these groups, filled up as rows are: a p-th of each gradient, added up around
+/// the ring.
 inline void set_to_ddps_mean(
     const Tensors& parameters, const Tensors& own, const Groups& groups, const Communicator& comm
 ) {
@@ -69,7 +70,8 @@ inline void set_to_ddps_mean(
         for (const std::size_t i : group) {
             n += own[i].numel();
         }
-        const at::Tensor row = at::zeros({n}, at::kFloat);
+        const int p = comm.size();
+        const at::Tensor row = at::zeros({(n + p - 1) / p * p}, at::kFloat);  // chunks are shards
         std::int64_t begin = 0;
         for (const std::size_t i : group) {
             const at::Tensor part = row.narrow(0, begin, own[i].numel()).view(own[i].sizes());
@@ -81,9 +83,7 @@ inline void set_to_ddps_mean(
     }
 }
 
-/// 20 steps beside DDP: the same bits, as sums are added up in the same order.
-///
-/// groups  that lie in a row, in which the stage's shards are DDP's chunks: 2, 3 and 4 divide its length.
+/// 20 steps beside DDP with these groups for buckets: the same bits, as sums are added up in the same order.
 inline void gives_ddps_bits(
     const Stage& stage,
     const Shapes& shapes,

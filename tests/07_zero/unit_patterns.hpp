@@ -6,42 +6,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/07_zero/net.hpp"
 #include "tests/07_zero/units.hpp"
 
 namespace dist::harness {
-
-/// Two linear layers between input and loss, whose weights backward needs: y = w1 relu(w0 x + b0), x for each rank.
-struct Net {
-    Tensors parameters = {
-        filled({6, 5}, 0, 1).div(4).requires_grad_(), filled({6}, 0, 2).div(4).requires_grad_(),
-        filled({3, 6}, 0, 3).div(4).requires_grad_()};
-
-    static at::Tensor input(int rank, int step) {
-        return filled({4, 5}, rank, 10 + static_cast<std::uint64_t>(step)).div(4);
-    }
-    [[nodiscard]] at::Tensor first(const at::Tensor& x) const {
-        return at::linear(x, parameters[0], parameters[1]).relu();
-    }
-    [[nodiscard]] at::Tensor second(const at::Tensor& h) const {
-        return at::linear(h, parameters[2]);
-    }
-    static at::Tensor loss(const at::Tensor& y) { return y.mul(y).mean(); }
-};
-
-/// The net's weights after so many steps of one process that has everybody's pictures.
-inline std::vector<float> net_trained(const nn::OptimizerOptions& options, int steps, int p) {
-    const Net net;
-    nn::Optimizer optimizer(options, net.parameters);
-    for (int step = 1; step <= steps; ++step) {
-        optimizer.zero_grad();
-        for (int rank = 0; rank < p; ++rank) {
-            const at::Tensor y = net.second(net.first(Net::input(rank, step)));
-            Net::loss(y).div(p).backward();
-        }
-        optimizer.step();
-    }
-    return all_elements(net.parameters);
-}
 
 /// The net, whose layers need their weights in backward, goes where one process takes it.
 inline void backward_has_weights(const MakeUnits& make) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/07_zero/memory.hpp"
-#include "tests/07_zero/stages.hpp"
+#include "tests/07_zero/net.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
@@ -126,6 +126,12 @@ TEST_CASE("zero1 trains as one process with the mean of all gradients, for any m
 
 TEST_CASE("20 steps give the bits that DDP gives") {
     gives_ddps_bits(zero1, {{2, 2}, {}, {}, {}, {}, {}, {}, {2}}, {{0, 1, 2, 3, 4, 5, 6, 7}});
+    gives_ddps_bits(zero1, kShapes, {{0, 1, 2, 3, 4}});
+    const TrainNet train = [](const Net& net, const auto& options, const Communicator& comm) {
+        const auto optimizer = std::make_shared<Zero1>(net.parameters, options, comm);
+        return [=](const at::Tensor& x) { return step_of(net, *optimizer, x); };
+    };
+    gives_ddps_losses(train, {{0, 1, 2}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {

@@ -2,6 +2,7 @@
 #include "exercises/07_zero/zero2.hpp"
 
 #include <ATen/ops/ones.h>
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -10,7 +11,7 @@
 
 #include "course/nn/gradient_hook.hpp"
 #include "tests/07_zero/memory.hpp"
-#include "tests/07_zero/stages.hpp"
+#include "tests/07_zero/net.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
@@ -23,6 +24,7 @@ const Forbid kForbid(
 );
 
 using Limits = std::vector<std::size_t>;
+using Order = std::vector<std::size_t>;
 
 /// A stage whose buckets are full at this limit.
 Stage zero2(std::size_t limit) {
@@ -40,9 +42,6 @@ Stage zero2(std::size_t limit) {
     };
 }
 
-/// So that a step adds the gradients to the parameters, which begin as zeros.
-constexpr double kMinusOne = -1;
-
 }  // namespace
 
 TEST_CASE("zero2 trains as one process with the mean of all gradients, for any model and limit") {
@@ -56,6 +55,12 @@ TEST_CASE("20 steps give the bits that DDP gives with the same buckets") {
         zero2(48), {{2, 6}, {3, 4}, {24}, {}, {}, {}, {}, {}, {}, {}, {}, {4}},
         {{11, 10, 9, 8, 7, 6, 5, 4, 3}, {2}, {1}, {0}}
     );
+    gives_ddps_bits(zero2(48), kShapes, {{4, 3}, {2, 1, 0}});
+    const TrainNet train = [](const Net& net, const auto& options, const Communicator& comm) {
+        const auto optimizer = std::make_shared<Zero2>(net.parameters, Limits{1}, options, comm);
+        return [=](const at::Tensor& x) { return step_of(net, *optimizer, x); };
+    };
+    gives_ddps_losses(train, {{2}, {1}, {0}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {
@@ -79,9 +84,9 @@ TEST_CASE("a bucket meets when its last gradient is there: afterwards a rank has
         std::vector<bool> there;
         const auto look = [&] { there.push_back(shard.grad().defined()); };
         std::vector<nn::GradientHook> hooks;  // after the optimizer's own
-        for (const std::size_t i : {2, 1, 0}) {
-            hooks.emplace_back(parameters[i], look);
-        }
+        std::ranges::for_each(parameters, [&](const at::Tensor& x) {
+            hooks.emplace_back(x, look);
+        });
         loss_in_order(parameters, {2, 1, 0}, {8, 8, 8}).backward();
         optimizer.zero_grad();
         there.clear();
@@ -109,8 +114,8 @@ TEST_CASE("buckets meet in one order, in whatever order gradients come on each r
     on_ranks({3, 2, 4}, [](const Communicator& comm) {
         const Shapes shapes = {{1}, {2}, {3}, {4}, {5}};
         const Tensors parameters = zeros(shapes);
-        Zero2 optimizer(parameters, Limits{1}, {.rate = kMinusOne}, comm);
-        std::vector<std::size_t> order(shapes.size());
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
+        Order order(shapes.size());
         std::iota(order.begin(), order.end(), 0);
         std::rotate(order.begin(), order.begin() + comm.rank(), order.end());
         const std::vector<float> own = input(shapes.size(), comm.rank(), 1);
@@ -132,14 +137,11 @@ TEST_CASE("a gradient that does not come counts as zeros, on one rank and on all
     on_ranks({2, 1, 3}, [](const Communicator& comm) {
         const auto p = static_cast<float>(comm.size());
         const Tensors parameters = zeros({{2}, {1}, {3}, {1}});
-        Zero2 optimizer(parameters, Limits{8}, {.rate = kMinusOne}, comm);
+        Zero2 optimizer(parameters, Limits{8}, {.rate = -1}, comm);
         // rank 0 brings all but 1 and 3; the others only 0
         const bool first = comm.rank() == 0;
-        loss_in_order(
-            parameters, first ? std::vector<std::size_t>{2, 0} : std::vector<std::size_t>{0},
-            {p, p, p, p}
-        )
-            .backward();
+        const Order order = first ? Order{2, 0} : Order{0};
+        loss_in_order(parameters, order, {p, p, p, p}).backward();
         optimizer.step();
         INFO("parameters 1 and 3 bring no gradient on any rank, 2 on rank 0 alone: p");
         const Comparison result =
@@ -151,7 +153,7 @@ TEST_CASE("a gradient that does not come counts as zeros, on one rank and on all
 TEST_CASE("backwards add up, as two uses of a parameter do, and zero_grad forgets them") {
     on_ranks({2, 1, 3}, [](const Communicator& comm) {
         const Tensors parameters = zeros({{2}, {3}});
-        Zero2 optimizer(parameters, Limits{1}, {.rate = kMinusOne}, comm);
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
         const auto bring = [&](float value) {
             // the second parameter is used before and after the first
             loss_in_order(parameters, {1, 0, 1}, {value, value}).backward();
@@ -180,7 +182,7 @@ TEST_CASE("backwards add up, as two uses of a parameter do, and zero_grad forget
 TEST_CASE("after a backward that ends with an error, zero_grad makes a new beginning") {
     on_ranks({2, 1}, [](const Communicator& comm) {
         const Tensors parameters = zeros({{2}, {3}, {1}});
-        Zero2 optimizer(parameters, Limits{1000}, {.rate = kMinusOne}, comm);
+        Zero2 optimizer(parameters, Limits{1000}, {.rate = -1}, comm);
         std::optional<nn::GradientHook> breaks(std::in_place, parameters[1], [] {
             throw std::runtime_error("of the test");
         });
@@ -286,11 +288,9 @@ TEST_CASE("a message that fails comes out of backward and of step") {
         const Tensors parameters = zeros({{6}});
         Zero2 optimizer(parameters, Limits{1}, {}, comm);
         const at::Tensor loss = parameters[0].sum();
-        {
-            const FailingMessages failing;
-            CHECK(answer(comm, [&] { loss.backward(); }).what == kError);
-            CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
-        }
+        const FailingMessages failing;
+        CHECK(answer(comm, [&] { loss.backward(); }).what == kError);
+        CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
     });
 }
 
@@ -316,7 +316,7 @@ TEST_CASE("optimizer() has a shard of each bucket, and takes another rate") {
         REQUIRE(optimizer.optimizer().parameters().size() == 2);
         CHECK(optimizer.optimizer().parameters()[0].numel() == ceil_div(7, comm.size()));
         CHECK(optimizer.optimizer().parameters()[1].numel() == ceil_div(5, comm.size()));
-        optimizer.optimizer().set_rate(kMinusOne / 2);
+        optimizer.optimizer().set_rate(-0.5);
         loss_in_order(parameters, {1, 0}, {2, 4}).backward();
         optimizer.step();
         const Comparison result = same(

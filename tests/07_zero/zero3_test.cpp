@@ -60,6 +60,19 @@ TEST_CASE("20 steps give the bits that DDP gives with a bucket for each unit") {
         {{2, 6}, {3, 4}, {24}, {}, {}, {}, {}, {}, {}, {}, {}, {4}},
         {{0}, {1}, {2}, {3, 4, 5, 6, 7, 8, 9, 10, 11}}
     );
+    gives_ddps_bits(stage_of(zero3({true, true}), {1, 1, 1}), kShapes, {{0}, {1}, {2}, {3, 4}});
+    const TrainNet train = [](const Net& net, const auto& options, const Communicator& comm) {
+        const Units units = zero3({true, true})(in_units(net.parameters, {2}), options, comm);
+        return [=](const at::Tensor& x) {
+            units.zero_grad();
+            const at::Tensor h = units.forward(0, [&] { return net.first(x); });
+            const at::Tensor loss = Net::loss(units.forward(1, [&] { return net.second(h); }));
+            loss.backward();
+            units.step();
+            return elements(loss)[0];
+        };
+    };
+    gives_ddps_losses(train, {{0, 1}, {2}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {

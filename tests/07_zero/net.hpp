@@ -1,0 +1,87 @@
+// A small network, whose backward needs its weights.
+#pragma once
+
+#include <ATen/ops/linear.h>
+#include <functional>
+#include <vector>
+
+#include "tests/07_zero/stages.hpp"
+
+namespace dist::harness {
+
+/// Two linear layers between input and loss, whose weights backward needs: y = w1 relu(w0 x + b0), x for each rank.
+struct Net {
+    Tensors parameters = {
+        filled({6, 5}, 0, 1).div(4).requires_grad_(), filled({6}, 0, 2).div(4).requires_grad_(),
+        filled({3, 6}, 0, 3).div(4).requires_grad_()};
+
+    static at::Tensor input(int rank, int step) {
+        return filled({4, 5}, rank, 10 + static_cast<std::uint64_t>(step)).div(4);
+    }
+    [[nodiscard]] at::Tensor first(const at::Tensor& x) const {
+        return at::linear(x, parameters[0], parameters[1]).relu();
+    }
+    [[nodiscard]] at::Tensor second(const at::Tensor& h) const {
+        return at::linear(h, parameters[2]);
+    }
+    static at::Tensor loss(const at::Tensor& y) { return y.mul(y).mean(); }
+};
+
+/// The net's weights after so many steps of one process that has everybody's pictures.
+inline std::vector<float> net_trained(const nn::OptimizerOptions& options, int steps, int p) {
+    const Net net;
+    nn::Optimizer optimizer(options, net.parameters);
+    for (int step = 1; step <= steps; ++step) {
+        optimizer.zero_grad();
+        for (int rank = 0; rank < p; ++rank) {
+            const at::Tensor y = net.second(net.first(Net::input(rank, step)));
+            Net::loss(y).div(p).backward();
+        }
+        optimizer.step();
+    }
+    return all_elements(net.parameters);
+}
+
+/// A step of the net, whose parameters are there, by zero_grad, backward and step. Returns the loss.
+template <class Z>
+float step_of(const Net& net, Z& optimizer, const at::Tensor& x) {
+    optimizer.zero_grad();
+    const at::Tensor loss = Net::loss(net.second(net.first(x)));
+    loss.backward();
+    optimizer.step();
+    return elements(loss)[0];
+}
+
+/// A step of the net in the hands of a stage, with this input; returns the loss.
+using NetStep = std::function<float(const at::Tensor& x)>;
+using TrainNet = std::function<
+    NetStep(const Net& net, const nn::OptimizerOptions& options, const Communicator& comm)>;
+
+/// 20 steps beside DDP with these groups for buckets: in each step the same loss, to the bit.
+inline void gives_ddps_losses(const TrainNet& train, const Groups& groups) {
+    on_ranks({2, 3, 4}, [&](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            const Net net;
+            const NetStep step_of_net = train(net, options, comm);
+            const Net whole;
+            nn::Optimizer all(options, whole.parameters);
+            for (int step = 1; step <= 20; ++step) {
+                const at::Tensor x = Net::input(comm.rank(), step);
+                const at::Tensor loss = Net::loss(whole.second(whole.first(x)));
+                all.zero_grad();
+                loss.backward();
+                Tensors own;
+                for (const at::Tensor& parameter : whole.parameters) {
+                    own.push_back(parameter.grad());
+                }
+                set_to_ddps_mean(whole.parameters, own, groups, comm);
+                all.step();
+                INFO(name_of(options) << ", loss of step " << step);
+                const Comparison result = same(std::vector{step_of_net(x)}, elements(loss));
+                REQUIRE(result);
+            }
+        }
+    });
+}
+
+}  // namespace dist::harness
