@@ -148,6 +148,8 @@ inline Comparison as_trained(
           "stepped by this rank's own gradient: each rank has a model of its own now"},
          {trained(shapes, options, steps, 1.0, 0, p),
           "stepped by the sum of the gradients, not by their mean"},
+         {trained(shapes, options, steps, 1.0 / p / p, 0, p),
+          "stepped by the mean of the gradients, divided by p once more"},
          {trained(shapes, options, steps, 1.0 / p, 0, p, true),
           "the gradients of the steps before are still in it"}}
     );

@@ -84,7 +84,7 @@ inline std::vector<float> weights_of(const Units& units) {
         units.forward(u, [&] {
             const std::vector<float> more = all_elements(units.parameters[u]);
             all.insert(all.end(), more.begin(), more.end());
-            return at::Tensor();
+            return at::zeros({});
         });
     }
     return all;

@@ -157,7 +157,8 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher
                     {.parameters = row, .gradients = row, .optimizer = kept},
                     {.parameters =
                          {{row, "a row too many: is what they lay in before still there?"},
-                          {4 * kN, "what they lay in before is still there"}},
+                          {4 * kN, "what they lay in before is still there"},
+                          {row / p, "is the shard a copy beside its row?"}},
                      .gradients = {{4 * kN, "gradients beside their row"}},
                      .optimizer =
                          {{(p - 1) * states.optimizer,

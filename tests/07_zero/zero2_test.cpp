@@ -218,7 +218,8 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more
                 check_memory(
                     moment, held_now(parameters, optimizer.optimizer(), before),
                     {.parameters = states.parameters, .gradients = gradients, .optimizer = kept},
-                    {.gradients =
+                    {.parameters = {{states.gradients, "are shards copies beside their rows?"}},
+                     .gradients =
                          {{states.parameters - gradients,
                            "whole rows are there, and not shards alone"},
                           {4 * 250'011, "gradients beside their rows"}},

@@ -93,7 +93,7 @@ constexpr std::array kKinds = {
 /// Milliseconds, and the sums of the first kind, of the first two, ...
 std::string block(std::size_t number, const ZeroResult& result) {
     std::string text = fmt::format("$way{} << EOD\n", number);
-    constexpr std::size_t kColumns = 300;
+    constexpr std::size_t kColumns = 200;
     for (const MemorySample& sample : thinned(result, kColumns)) {
         text += fmt::format("{:.4g}", 1e3 * sample.seconds);
         std::size_t sum = 0;

@@ -1,5 +1,6 @@
 #include "course/trainer/parallel/zero3.hpp"
 
+#include <ATen/ops/zeros.h>
 #include <utility>
 
 #include <torch/utils.h>
@@ -71,7 +72,7 @@ void ShardedModel::with_weights(const std::function<void()>& body) {
         }
         zero_->forward(part, [&] {
             from(part + 1);
-            return at::Tensor();
+            return at::zeros({});
         });
     };
     try {
