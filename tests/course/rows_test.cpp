@@ -17,6 +17,7 @@
 #include "course/nn/gradient_hook.hpp"
 #include "course/nn/gradient_row.hpp"
 #include "course/nn/memory.hpp"
+#include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::nn;
@@ -30,16 +31,6 @@ double resident_bytes() {
     double resident = 0;
     statm >> total >> resident;
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-/// What it throws.
-std::string error_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "nothing";
 }
 
 }  // namespace
@@ -90,7 +81,7 @@ TEST_CASE("what cannot be trained in rows is refused by number, and why", "[nn]"
     CHECK_NOTHROW(expect_trainable(std::vector{good, at::ones({2}).requires_grad_()}, "Zero"));
     const auto refused = [&](const at::Tensor& other, const std::string& why) {
         const auto call = [&] { expect_trainable(std::vector{good, other}, "Zero"); };
-        CHECK(error_of(call) == "Zero: parameter 1 " + why);
+        CHECK(error_text(call) == "Zero: parameter 1 " + why);
     };
     refused(good, "is parameter 0 once more");
     refused(good.mul(2), "is no leaf");
@@ -150,7 +141,7 @@ TEST_CASE("a function is called once when backward has ended, and throws out of 
     backward();
     CHECK(calls == "sfesfe");
     throws = true;
-    CHECK(error_of(backward) == "at the end");
+    CHECK(error_text(backward) == "at the end");
     throws = false;
     CHECK_NOTHROW(backward());
 }

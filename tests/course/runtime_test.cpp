@@ -15,6 +15,7 @@
 #include "course/runtime/error.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/seeded.hpp"
+#include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist;
@@ -24,15 +25,6 @@ namespace {
 std::vector<float> reduced(std::vector<float> into, const std::vector<float>& in, ReduceOp op) {
     accumulate(std::span<const float>(in), std::span<float>(into), op);
     return into;
-}
-
-std::string text_of(const std::function<void()>& throws) {
-    try {
-        throws();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
 }
 
 }  // namespace
@@ -122,10 +114,11 @@ TEST_CASE("seeded data: the same pair of seed and rank, the same small whole num
 
 TEST_CASE("errors say what was called, where, and why") {
     CHECK_NOTHROW(expects(true, "never seen"));
-    CHECK(text_of([] { expects(false, "f: n must be even"); }) == "f: n must be even");
-    CHECK(text_of([] { throw NotImplemented("f"); }) == "f is not implemented yet");
+    CHECK(error_text([] { expects(false, "f: n must be even"); }) == "f: n must be even");
+    CHECK(error_text([] { throw NotImplemented("f"); }) == "f is not implemented yet");
     REQUIRE(MPI_Init(nullptr, nullptr) == MPI_SUCCESS);
-    const std::string text = text_of([] { check_mpi(MPI_ERR_RANK, "MPI_Send(...)", "a.cpp", 7); });
+    const std::string text =
+        error_text([] { check_mpi(MPI_ERR_RANK, "MPI_Send(...)", "a.cpp", 7); });
     CHECK(text.find("MPI_Send(...) failed: MPI_ERR_RANK") == 0);
     CHECK(text.find("a.cpp:7") != std::string::npos);
     MPI_Finalize();

@@ -10,6 +10,7 @@
 #include <string>
 #include <unistd.h>
 
+#include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
 
 using dist::nn::TensorFile;
@@ -45,16 +46,6 @@ TensorFile example() {
          {"c", 7, 0, at::arange(7, at::kLong)}}};
 }
 
-/// What it throws, "" if nothing.
-std::string refusal(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "";
-}
-
 }  // namespace
 
 TEST_CASE("a file has the parts and numbers that were written", "[nn]") {
@@ -79,15 +70,15 @@ TEST_CASE("a file that is cut off anywhere, or changed in any byte, is refused",
     const std::string bytes = to_bytes(example());
     const std::string damaged = file.path.string() + ": is damaged or cut off";
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-        CHECK(refusal([&] { file.read_with(bytes.substr(0, i)); }) == damaged);
+        CHECK(error_text([&] { file.read_with(bytes.substr(0, i)); }) == damaged);
         std::string other = bytes;
         other[i] ^= 4;
-        CHECK(refusal([&] { file.read_with(other); }) == damaged);
+        CHECK(error_text([&] { file.read_with(other); }) == damaged);
     }
 }
 
 TEST_CASE("a file that is not there is named, with the system's reason", "[nn]") {
-    CHECK(refusal([] {
+    CHECK(error_text([] {
               dist::nn::read_tensor_file("no/such/file");
           }) == "no/such/file: cannot be read: No such file or directory");
 }
@@ -95,9 +86,9 @@ TEST_CASE("a file that is not there is named, with the system's reason", "[nn]")
 TEST_CASE("a part that is none is named, and not written", "[nn]") {
     const auto refused = [](std::int64_t numel, std::int64_t begin, const at::Tensor& data) {
         const TensorFile file = {{}, {{"w", numel, begin, data}}};
-        return refusal([&] { to_bytes(file); });
+        return error_text([&] { to_bytes(file); });
     };
-    CHECK(refused(4, 0, at::zeros({4})) == "");
+    CHECK(refused(4, 0, at::zeros({4})) == "nothing was thrown");
     CHECK(refused(4, 0, {}) == "the part of w has no data");
     CHECK(refused(4, 1, at::zeros({4})) == "the part of w reaches beyond the tensor");
     CHECK(refused(4, -1, at::zeros({4})) == "the part of w reaches beyond the tensor");
