@@ -8,10 +8,6 @@
 
 #include "course/nn/bucket_limits.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace dist::lab {
 
 struct StepOptions {
@@ -24,17 +20,5 @@ struct StepOptions {
     bool progress = false;
     std::string to;
 };
-
-/// Adds them to a command line.
-///
-/// ways    that there are; measured where none are named.
-void add_step_options(CLI::App& app, StepOptions& options, const std::vector<std::string>& ways);
-
-/// Reads the command line.
-///
-/// help    gets the text, if it is asked for.
-///
-/// Errors  UsageError, with one line.
-void parse(CLI::App& app, int argc, char** argv, std::string& help);
 
 }  // namespace dist::lab

@@ -1,11 +1,11 @@
 #include "course/lab/ddp/report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "course/lab/statistics.hpp"
+#include "course/lab/step_cli.hpp"
 
 namespace dist::lab {
 

@@ -1,13 +1,13 @@
 #include "course/lab/zero/report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "course/lab/options.hpp"
 #include "course/lab/statistics.hpp"
+#include "course/lab/step_cli.hpp"
 #include "course/plots/gnuplot.hpp"
 
 namespace dist::lab {
@@ -67,11 +67,8 @@ std::vector<MemorySample> thinned(const ZeroResult& result, std::size_t most) {
     nn::MemoryBytes held;
     std::size_t filled = 0;
     for (const MemorySample& sample : result.timeline) {
-        const auto column = std::min(
-            most - 1, static_cast<std::size_t>(
-                          sample.seconds / result.end_s * static_cast<double>(most - 1) + 0.5
-                      )
-        );
+        const double at = sample.seconds / result.end_s * static_cast<double>(most - 1);
+        const std::size_t column = std::min(most - 1, static_cast<std::size_t>(std::lround(at)));
         for (; filled < column; ++filled) {  // until then nothing changed
             all[filled + 1].held = held;
         }

@@ -1,6 +1,4 @@
-#include "course/lab/step_options.hpp"
-
-#include <CLI/CLI.hpp>
+#include "course/lab/step_cli.hpp"
 
 #include "course/lab/options.hpp"
 
