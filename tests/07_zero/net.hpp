@@ -12,11 +12,11 @@ namespace dist::harness {
 /// Two linear layers between input and loss, whose weights backward needs: y = w1 relu(w0 x + b0), x for each rank.
 struct Net {
     Tensors parameters = {
-        filled({6, 5}, 0, 1).div(4).requires_grad_(), filled({6}, 0, 2).div(4).requires_grad_(),
-        filled({3, 6}, 0, 3).div(4).requires_grad_()};
+        filled({6, 5}, 0, 1).div(16).requires_grad_(), filled({6}, 0, 2).div(16).requires_grad_(),
+        filled({3, 6}, 0, 3).div(16).requires_grad_()};
 
     static at::Tensor input(int rank, int step) {
-        return filled({4, 5}, rank, 10 + static_cast<std::uint64_t>(step)).div(4);
+        return filled({4, 5}, rank, 10 + static_cast<std::uint64_t>(step)).div(16);
     }
     [[nodiscard]] at::Tensor first(const at::Tensor& x) const {
         return at::linear(x, parameters[0], parameters[1]).relu();

@@ -11,27 +11,26 @@
 
 namespace dist::harness {
 
-/// The net, whose layers need their weights in backward, goes where one process takes it.
+/// The net, whose layers need their weights in backward, goes where one process takes it. Not with Adam: of a
+/// gradient near 0 it takes the sign, and rounding may turn it.
 inline void backward_has_weights(const MakeUnits& make) {
     on_ranks({3, 1, 2, 4}, [&](const Communicator& comm) {
-        for (const nn::OptimizerOptions& options : kOptions) {
-            const Net net;
-            const Units units = make(in_units(net.parameters, {2}), options, comm);
-            for (int step = 1; step <= 4; ++step) {
-                units.zero_grad();
-                const at::Tensor x = Net::input(comm.rank(), step);
-                const at::Tensor h = units.forward(0, [&] { return net.first(x); });
-                Net::loss(units.forward(1, [&] { return net.second(h); })).backward();
-                units.step();
-                INFO("two linear layers, " << name_of(options) << ", step " << step);
-                const int p = comm.size();
-                const Comparison result = same(
-                    weights_of(units), net_trained(options, step, p), 1e-4,
-                    {{net_trained(options, step - 1, p),
-                      "these are the weights of before this step"}}
-                );
-                REQUIRE(result);
-            }
+        const nn::OptimizerOptions& options = kOptions[0];
+        const Net net;
+        const Units units = make(in_units(net.parameters, {2}), options, comm);
+        for (int step = 1; step <= 4; ++step) {
+            units.zero_grad();
+            const at::Tensor x = Net::input(comm.rank(), step);
+            const at::Tensor h = units.forward(0, [&] { return net.first(x); });
+            Net::loss(units.forward(1, [&] { return net.second(h); })).backward();
+            units.step();
+            INFO("two linear layers, " << name_of(options) << ", step " << step);
+            const int p = comm.size();
+            const Comparison result = same(
+                weights_of(units), net_trained(options, step, p), 1e-5,
+                {{net_trained(options, step - 1, p), "these are the weights of before this step"}}
+            );
+            REQUIRE(result);
         }
     });
 }
