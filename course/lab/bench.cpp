@@ -16,6 +16,7 @@
 #include "course/lab/measure.hpp"
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
+#include "course/lab/outputs.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
@@ -35,30 +36,6 @@ constexpr std::string_view kAuto = "auto";
 void say(const Communicator& comm, const std::string& line) {
     if (comm.rank() == 0) {
         fmt::print(stderr, "bench: {}\n", line);
-    }
-}
-
-/// Refuses what would be noticed only after a long measurement. Files are rank 0's; all ranks hear.
-void check_outputs(const Options& options, const Communicator& comm) {
-    std::string refusal;
-    if (comm.rank() == 0) {
-        try {
-            if (!options.csv.empty() && options.csv != "-") {
-                files::check_writable(options.csv);
-            }
-            if (!options.svg.empty()) {
-                files::check_writable(options.svg);
-                const std::string advice = plots::missing_gnuplot();
-                refusal = advice.empty() ? "" : "--svg " + advice;
-            }
-        } catch (const std::system_error& error) {
-            refusal = error.what();
-        }
-    }
-    int refused = refusal.empty() ? 0 : 1;
-    MPI_CHECK(MPI_Bcast(&refused, 1, MPI_INT, 0, comm.handle()));
-    if (refused != 0) {
-        throw UsageError(refusal);
     }
 }
 
@@ -123,7 +100,7 @@ Report measure(const Options& options, const Communicator& comm) {
     report.machine = describe_machine(comm);
     report.seed = options.seed;
     check_memory(options.sizes_bytes, report.machine.ranks_per_node);
-    check_outputs(options, comm);
+    check_outputs(options.csv, options.svg, comm);
     choose_algorithms(report, options, comm);
     Progress progress(options.progress, comm);
     progress.show("probing messages and memory", 0.0);

@@ -61,7 +61,7 @@ TEST_CASE("a data folder that is missing or damaged is refused by name", "[refus
 }
 
 TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refusal]") {
-    check_contains(refusal("--parallel zero3"), "\"zero3\" is not there (yet); there is: average");
+    check_contains(refusal("--parallel zero4"), "\"zero4\" is not there (yet); there is: average");
     check_contains(refusal("--parallel none"), "--parallel none is one process: train -n 1");
     check_contains(refusal("--parallel dp"), "--parallel dp is one process: train -n 1");
     check_contains(refusal("--replicas 3"), "--replicas is of --parallel dp");

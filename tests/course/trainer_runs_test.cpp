@@ -23,6 +23,9 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
     using namespace dist::cli;
     unsetenv("SHARDLINGS_CIFAR10");
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // a refusal need not wait for mpirun
+    const TemporaryFolder
+        session;  // two mpiruns that share one may remove it from under each other
+    setenv("TMPDIR", session.path().c_str(), 1);
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.push_back(program);
     const std::string command =
@@ -34,6 +37,7 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
         run.output.append(part.data(), n);
     }
     run.status = WEXITSTATUS(pclose(pipe));
+    unsetenv("TMPDIR");
     return run;
 }
 

@@ -27,7 +27,7 @@ if(LibTorch_FOUND)
 
   add_part_test(trainer_runs_test
     SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
-    LIBRARIES dist::cli dist::data nlohmann_json::nlohmann_json)
+    LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp bench_zero trainer)
   if(SHARDLINGS_GPU)
     add_dependencies(trainer_runs_test trainer_gpu)

@@ -8,6 +8,7 @@
 
 #include <torch/version.h>
 
+#include "course/lab/outputs.hpp"
 #include "course/lab/steps.hpp"
 #include "course/lab/zero/report.hpp"
 #include "course/nn/memory.hpp"
@@ -192,7 +193,11 @@ int run(int argc, char** argv, const Communicator& comm) {
         std::string help;
         const ZeroOptions options = parse_zero_options(argc, argv, kWays, help);
         to = options.to;
-        return help.empty() ? measure(options, comm) : help;
+        if (!help.empty()) {
+            return help;
+        }
+        check_outputs("", options.svg, comm);
+        return measure(options, comm);
     });
 }
 

@@ -1,0 +1,48 @@
+// Files that a bench is to write, tried before it measures.
+#pragma once
+
+#include <string>
+#include <system_error>
+
+#include <mpi.h>
+
+#include "course/files/atomic_file.hpp"
+#include "course/lab/options.hpp"
+#include "course/plots/gnuplot.hpp"
+#include "course/runtime/communicator.hpp"
+#include "course/runtime/error.hpp"
+
+namespace dist::lab {
+
+/// Refuses what would be noticed only after a long measurement. Files are rank 0's; all ranks hear.
+///
+/// csv     file, "-" or nothing.
+/// svg     file, or nothing: then gnuplot is not needed.
+///
+/// Errors  UsageError, on every rank.
+inline void check_outputs(
+    const std::string& csv, const std::string& svg, const Communicator& comm
+) {
+    std::string refusal;
+    if (comm.rank() == 0) {
+        try {
+            if (!csv.empty() && csv != "-") {
+                files::check_writable(csv);
+            }
+            if (!svg.empty()) {
+                files::check_writable(svg);
+                const std::string advice = plots::missing_gnuplot();
+                refusal = advice.empty() ? "" : "--svg " + advice;
+            }
+        } catch (const std::system_error& error) {
+            refusal = error.what();
+        }
+    }
+    int refused = refusal.empty() ? 0 : 1;
+    MPI_CHECK(MPI_Bcast(&refused, 1, MPI_INT, 0, comm.handle()));
+    if (refused != 0) {
+        throw UsageError(refusal);
+    }
+}
+
+}  // namespace dist::lab
