@@ -40,8 +40,8 @@ namespace dist::harness {
 
 // The launcher sets these; every one but the folder may be missing.
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
-inline constexpr const char* kEnvShared =
-    "SHARDLINGS_SHARED_FOLDER";  // another one of the run, in shared memory
+// Another folder of the run, in shared memory.
+inline constexpr const char* kEnvShared = "SHARDLINGS_SHARED_FOLDER";
 inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
 inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
 inline constexpr const char* kEnvTest =

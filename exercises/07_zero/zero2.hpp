@@ -32,7 +32,7 @@ namespace dist {
 class Zero2 {
   public:
     /// parameters  the model's, in float32: leaves that require gradients, each once, the same on every rank.
-    ///             They become views. Until the end of this, each backward on any rank is one on all ranks.
+    ///             They become views. A backward from them, on any rank, is one on all ranks.
     /// limits      bytes, for gradient_buckets(), of the model's order backwards.
     /// options     of the optimizer that steps the shards.
     /// comm        outlives this. Collective: every rank makes backward() and step().

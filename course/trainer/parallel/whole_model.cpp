@@ -79,8 +79,8 @@ void WholeModel::expect_equal(std::size_t done) const {
 StateDict WholeModel::state_dict() const {
     StateDict state = all_tensors(*model_);
     for (auto& [name, tensor] : state) {
-        tensor = tensor.cpu().contiguous().clone(
-        );  // to be read without a GPU as well; and no part of a row
+        // to be read without a GPU as well; and no part of a row
+        tensor = tensor.cpu().contiguous().clone();
     }
     return state;
 }
