@@ -40,6 +40,8 @@ for group in "${@:-base}"; do
         need_header fmt/format.h libfmt-dev
         need_header nlohmann/json.hpp nlohmann-json3-dev
         need_header toml++/toml.h libtomlplusplus-dev
+        need_header archive.h libarchive-dev
+        need_header tinyxml2.h libtinyxml2-dev
         # only make builds faster: they come along, and are not missed
         if [ -n "$missing" ]; then
             need_command ccache ccache

@@ -17,8 +17,11 @@
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
 //   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
-//                                                         collectives, since_s, frames}
+//   checks      how many were made                        collectives, since_s, frames}
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
+//
+// Each object holds {"nonce": ...}, the word that the launcher drew for this job: a line without it was
+// written by somebody else, and counts for nothing.
 //
 // `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
 // people; kind and direction say the same to programs), returned from the code under test, thrown out
@@ -50,6 +53,9 @@ inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests afte
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
+inline constexpr const char* kEnvNonce = "SHARDLINGS_NONCE";
+inline constexpr const char* kEnvGarble =
+    "SHARDLINGS_GARBLE";  // what code under test receives is not what was sent: "1" other bytes, "2" zeros
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -76,7 +76,7 @@ class HandMade {
         job.folder = folder_;
         job.board = &**board_;
         for (int r = 0; r < ranks_; ++r) {
-            job.logs.push_back(read_rank_log(folder_, r));
+            job.logs.push_back(read_rank_log(folder_, r, ""));
         }
         return job;
     }

@@ -1,5 +1,8 @@
 #include "course/cli/build/build.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <fmt/format.h>
 #include <functional>
 #include <sstream>
@@ -11,6 +14,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
 #include "course/cli/process/progress_line.hpp"
+#include "course/cli/process/sandbox.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -108,28 +112,46 @@ std::string word_after(const std::string& line, const std::string& flag) {
     return line.substr(begin, line.find(' ', begin) - begin);
 }
 
-Built failed(
-    const Context& context, const Program& program, const fs::path& file, const std::string& log
-) {
-    refuse_full_disk(context, log);
-    const std::string header = read_text((context.root / program.source).replace_extension(".hpp"));
-    Built built;
-    built.error = first_error(log, context.root, readable_path(file, context.root), header);
-    built.log = log;
-    return built;
+/// The objects and archives of a link that the build has made.
+std::vector<fs::path> inputs_of(const std::string& link) {
+    std::vector<fs::path> inputs;
+    std::istringstream words(link);
+    for (std::string word; words >> word;) {
+        const bool made_here = fs::path(word).is_relative();
+        if (made_here && (word.ends_with(".o") || word.ends_with(".a")) &&
+            std::find(inputs.begin(), inputs.end(), word) == inputs.end()) {
+            inputs.emplace_back(word);
+        }
+    }
+    return inputs;
 }
 
-}  // namespace
+/// What a make rule, as compilers write it, depends on.
+std::vector<fs::path> dependencies_in(const std::string& rule) {
+    std::vector<fs::path> files;
+    std::string word;
+    const auto end_word = [&] {
+        if (!word.empty() && !word.ends_with(":")) {
+            files.emplace_back(word);
+        }
+        word.clear();
+    };
+    for (std::size_t i = 0; i < rule.size(); ++i) {
+        const bool escapes = rule[i] == '\\' && i + 1 < rule.size();
+        if (escapes && rule[i + 1] == ' ') {
+            word += rule[++i];
+        } else if (std::isspace(static_cast<unsigned char>(rule[i])) != 0 || (escapes && rule[i + 1] == '\n')) {
+            end_word();
+        } else {
+            word += rule[i];
+        }
+    }
+    end_word();
+    return files;
+}
 
-Recipe prepare(Context& context, const Program& program) {
-    if (program.needs == "torch") {
-        ensure_torch(context);
-    }
-    if (const Ended fresh = build(context, {"build.ninja"}); !fresh.ok()) {
-        throw CommandError(
-            exit_status::kUsage, first_error(fresh.output, context.root, "CMakeLists.txt")
-        );
-    }
+/// The build's own lines for `program`.
+Recipe read_recipe(const Context& context, const Program& program) {
     const std::string folder = context.build_folder().string();
     const Ended commands =
         run(context, {"ninja", "-C", folder, "-t", "commands", program.target()});
@@ -154,6 +176,81 @@ Recipe prepare(Context& context, const Program& program) {
     }
     recipe.object = word_after(recipe.compile, " -o ");
     recipe.executable = word_after(recipe.link, " -o ");
+    recipe.others = inputs_of(recipe.link);
+    std::erase(recipe.others, recipe.object);
+    return recipe;
+}
+
+Built failed(
+    const Context& context, const Program& program, const fs::path& file, const std::string& log
+) {
+    refuse_full_disk(context, log);
+    const std::string header = read_text((context.root / program.source).replace_extension(".hpp"));
+    Built built;
+    built.error = first_error(log, context.root, readable_path(file, context.root), header);
+    built.log = log;
+    return built;
+}
+
+/// Folders whose headers an answer may include, beside those of exercises.
+constexpr std::array<const char*, 5> kOpenFolders = {
+    "course/runtime", "course/nn", "course/files", "course/gpu", "course/data"};
+
+/// The line that compiles `file`, in a sandbox that has nothing else of the course than headers.
+std::vector<std::string> in_sandbox(
+    const Context& context,
+    const Recipe& recipe,
+    std::string compile,
+    const fs::path& file,
+    const fs::path& output
+) {
+    Sandbox sandbox;
+    sandbox.memory_mb = 6144;
+    for (const char* const folder : kOpenFolders) {
+        sandbox.readable.push_back(context.root / folder);
+    }
+    if (recipe.program.on_stand_in) {
+        sandbox.readable.push_back(context.root / "tests/harness/gpu/stand_in");
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(context.root / "exercises")) {
+        if (entry.path().extension() == ".hpp") {
+            sandbox.readable.push_back(entry.path());
+        }
+    }
+    if (compile.find(" -include ") != std::string::npos) {
+        sandbox.readable.push_back(fs::path(word_after(compile, " -include ")).parent_path());
+    }
+    for (const std::string flag : {"-isystem ", "-I"}) {
+        for (std::size_t at = compile.find(" " + flag); at != std::string::npos;
+             at = compile.find(" " + flag, at + 1)) {
+            const std::string folder = word_after(compile.substr(at), flag);
+            if (folder.starts_with("/") && !folder.starts_with("/usr/") &&
+                inside(context.root, folder).empty() && fs::exists(folder)) {
+                sandbox.readable.emplace_back(folder);
+            }
+        }
+    }
+    sandbox.readable.push_back(file);
+    sandbox.writable.push_back(context.build_folder() / output);
+    // what a cache holds is everybody's
+    if (const std::string launcher = "ccache "; compile.find(launcher) < compile.find(' ') + 1) {
+        compile.erase(0, compile.find(launcher) + launcher.size());
+    }
+    return sandboxed({"sh", "-c", compile}, sandbox, {}, context.build_folder());
+}
+
+}  // namespace
+
+Recipe prepare(Context& context, const Program& program) {
+    if (program.needs == "torch") {
+        ensure_torch(context);
+    }
+    if (const Ended fresh = build(context, {"build.ninja"}); !fresh.ok()) {
+        throw CommandError(
+            exit_status::kUsage, first_error(fresh.output, context.root, "CMakeLists.txt")
+        );
+    }
+    Recipe recipe = read_recipe(context, program);
     if (const Ended ended = build(context, {program.target() + "_parts"}); !ended.ok()) {
         throw CommandError(
             exit_status::kBuildError, first_error(ended.output, context.root, "the course")
@@ -162,7 +259,23 @@ Recipe prepare(Context& context, const Program& program) {
     return recipe;
 }
 
-Built build_as(const Context& context, const Recipe& recipe, const fs::path& as) {
+std::vector<fs::path> library_folders(const Recipe& recipe) {
+    std::vector<fs::path> folders;
+    std::istringstream words(recipe.link);
+    for (std::string word; words >> word;) {
+        const bool library = word.starts_with("/") && word.find(".so") != std::string::npos;
+        const fs::path folder = fs::path(word).parent_path();
+        if (library && !word.starts_with("/usr/") && !word.starts_with("/lib") &&
+            std::find(folders.begin(), folders.end(), folder) == folders.end()) {
+            folders.push_back(folder);
+        }
+    }
+    return folders;
+}
+
+Built build_as(
+    const Context& context, const Recipe& recipe, const fs::path& as, const Caution& caution
+) {
     const std::string file = make_source(context, as).string();
     const std::string source = (context.root / recipe.program.source).string();
     const fs::path folder =
@@ -185,17 +298,32 @@ Built build_as(const Context& context, const Recipe& recipe, const fs::path& as)
     options.folder = context.build_folder();
     // the sums of precompiled headers are among the test's parts, so they are as new as the headers
     options.environment = {{"LC_ALL", "C"}, {"CCACHE_PCH_EXTSUM", "1"}};
-    const Ended compiled = run(context, {"sh", "-c", compile}, options);
+    options.time_limit_s = caution.limit_s;
+    const std::vector<std::string> line = caution.sandbox
+                                              ? in_sandbox(context, recipe, compile, file, folder)
+                                              : std::vector<std::string>{"sh", "-c", compile};
+    const Ended compiled = run(context, line, options);
+    options.time_limit_s = 0;
+    if (compiled.timed_out) {
+        Built built;
+        built.error = fmt::format("the compiler was still at work after {} s", caution.limit_s);
+        built.log = built.error;
+        return built;
+    }
     if (!compiled.ok()) {
         return failed(context, recipe.program, file, compiled.output);
     }
     const Ended linked = run(context, {"sh", "-c", link}, options);
-    if (!linked.ok()) {
-        return failed(context, recipe.program, file, linked.output);
-    }
     Built built;
-    built.ok = true;
+    if (!linked.ok()) {
+        built = failed(context, recipe.program, file, linked.output);
+    }
+    built.ok = linked.ok();
     built.executable = context.build_folder() / executable;
+    built.source = file;
+    built.object = object;
+    built.included = dependencies_in(read_text(context.build_folder() / (object + ".d")));
+    built.others = recipe.others;
     built.compile_s = compiled.seconds;
     built.link_s = linked.seconds;
     return built;
@@ -223,6 +351,13 @@ Built build_test(Context& context, const Program& program, const fs::path& as) {
     Built built;
     built.ok = true;
     built.executable = context.build_folder() / "tests" / program.target();
+    const Recipe recipe = read_recipe(context, program);
+    built.source = context.root / program.source;
+    built.object = recipe.object;
+    const std::string folder = context.build_folder().string();
+    built.included =
+        dependencies_in(run(context, {"ninja", "-C", folder, "-t", "deps", recipe.object}).output);
+    built.others = recipe.others;
     return built;
 }
 

@@ -15,6 +15,10 @@ struct Built {
     std::filesystem::path executable;
     std::string error;  // the first error only, paths relative to the repository; for people
     std::string log;    // everything the compiler said
+    std::filesystem::path source;                 // the file under test
+    std::filesystem::path object;                 // what became of it; empty: it did not compile
+    std::vector<std::filesystem::path> included;  // by it
+    std::vector<std::filesystem::path> others;    // the rest of the program, but shared libraries
     double compile_s = 0;
     double link_s = 0;
 };
@@ -31,12 +35,28 @@ struct Recipe {
     std::string link;
     std::string object;  // what stands in them for the object and the executable
     std::string executable;
+    std::vector<std::filesystem::path> others;  // the link's further objects and archives
 };
 
 /// Brings everything but the source of `program` up to date.
 Recipe prepare(Context& context, const Program& program);
+/// How a file is compiled that nobody has read.
+struct Caution {
+    bool sandbox =
+        false;  // in one it sees the headers that it may include, and nothing else of the course
+    double limit_s = 0;  // 0: none
+};
+
 /// Compiles and links; needs nothing else of the build folder, so several may run at a time.
-Built build_as(const Context& context, const Recipe& recipe, const std::filesystem::path& as);
+Built build_as(
+    const Context& context,
+    const Recipe& recipe,
+    const std::filesystem::path& as,
+    const Caution& caution = {}
+);
+
+/// Folders outside of the system's from which the programs of this recipe load libraries.
+std::vector<std::filesystem::path> library_folders(const Recipe& recipe);
 
 /// Builds targets of the course, such as the trainer's program.
 /// Errors  CommandError, status 3, with the first error.

@@ -37,6 +37,8 @@ class Fields {
     }
     int number(const char* field) const { return static_cast<int>(get<std::int64_t>(field)); }
     std::string text(const char* field) const { return get<std::string>(field); }
+    /// False where it is not there.
+    bool flag(const char* field) const { return table_->contains(field) && get<bool>(field); }
 
     std::vector<std::string> texts(const char* field) const {
         const toml::array* array = (*table_)[field].as_array();
@@ -79,6 +81,7 @@ Exercise read_exercise(const toml::node& node) {
     exercise.importance = fields.number("importance");
     exercise.minutes = fields.number("minutes");
     exercise.ranks = fields.number("ranks");
+    exercise.files = fields.flag("files");
     exercise.uses = fields.texts("uses");
     exercise.hints = fields.texts("hints");
     return exercise;
@@ -133,11 +136,17 @@ fs::path Exercise::alternatives() const {
 }
 
 Program program_of(const Exercise& exercise) {
-    return {exercise.name, exercise.source(), exercise.ranks, exercise.needs, false};
+    return {
+        .name = exercise.name,
+        .source = exercise.source(),
+        .ranks = exercise.ranks,
+        .needs = exercise.needs,
+        .files = exercise.files,
+        .vetted = true};
 }
 
 Program program_of(const SelfTest& self_test) {
-    return {self_test.program, self_test.source, self_test.ranks, "mpi", false};
+    return {.name = self_test.program, .source = self_test.source, .ranks = self_test.ranks};
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {

@@ -23,6 +23,7 @@ struct Exercise {
     int importance = 1;
     int minutes = 0;
     int ranks = 1;                  // the most processes its test uses
+    bool files = false;             // its answers write and read files
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
@@ -52,6 +53,8 @@ struct Program {
     int ranks = 1;
     std::string needs = "mpi";
     bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
+    bool files = false;        // as Exercise::files
+    bool vetted = false;       // an exercise: see vet.hpp
 
     [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::string target() const {

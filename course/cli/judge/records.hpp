@@ -38,6 +38,7 @@ struct Record {
     std::string output;
     Wait wait;
     std::vector<std::pair<std::string, long>> traffic;
+    long checks = 0;
 };
 
 /// All records of one rank.
@@ -50,9 +51,9 @@ struct RankLog {
     long output_end = 0;  // where the last record's output ends in rank-R.out
 };
 
-/// Reads rank-R.jsonl and the parts of rank-R.out that it speaks of. A line that was cut short, or
-/// is no JSON, counts as not written.
-RankLog read_rank_log(const std::filesystem::path& folder, int rank);
+/// Reads rank-R.jsonl and the parts of rank-R.out that it speaks of. A line that was cut short, is
+/// no JSON, or does not hold the nonce, counts as not written.
+RankLog read_rank_log(const std::filesystem::path& folder, int rank, const std::string& nonce);
 
 /// What rank R printed from `begin` on, at most a few thousand bytes: for a rank that wrote no
 /// record.

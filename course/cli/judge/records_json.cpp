@@ -54,6 +54,7 @@ Record record_of(const json& in, const fs::path& folder, int rank) {
     record.ranks = in.value("ranks", 0);
     record.message = in.value("message", "");
     record.duration_s = in.value("duration_s", 0.0);
+    record.checks = in.value("checks", 0L);
     for (const json& failure : in.value("failures", json::array())) {
         record.failures.push_back(failure_of(failure));
     }
@@ -83,7 +84,7 @@ std::string read_output(const fs::path& folder, int rank, long begin, long end) 
     return text;
 }
 
-RankLog read_rank_log(const fs::path& folder, int rank) {
+RankLog read_rank_log(const fs::path& folder, int rank, const std::string& nonce) {
     RankLog log;
     std::ifstream file(folder / ("rank-" + std::to_string(rank) + ".jsonl"));
     for (std::string line; std::getline(file, line) && !file.eof();) {
@@ -92,6 +93,9 @@ RankLog read_rank_log(const fs::path& folder, int rank) {
             continue;
         }
         try {
+            if (in.value("nonce", "") != nonce) {
+                continue;
+            }
             if (in.contains("plan")) {
                 log.planned = true;
                 log.plan = in["plan"].get<std::vector<std::string>>();

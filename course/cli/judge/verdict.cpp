@@ -80,6 +80,7 @@ RankResult rank_of(int rank, const Record& record) {
     result.failures = record.failures;
     result.output = record.output;
     result.counters = record.traffic;
+    result.checks = record.checks;
     return result;
 }
 
@@ -186,12 +187,28 @@ TestResult merge_death(
     return test;
 }
 
+/// A program that ran other tests than those of its source.
+TestResult other_plan(int ranks) {
+    TestResult test;
+    test.name = "the tests are those that were asked for";
+    test.planned = false;
+    test.ranks = ranks;
+    test.status = State::forbidden;
+    test.message = "it changes which tests are run, or what is written down of them";
+    return test;
+}
+
 }  // namespace
 
 Verdict judge(const Job& job) {
     Verdict verdict;
     std::vector<std::string> plan;
     for (const RankLog& log : job.logs) {
+        if (log.planned && job.plan && log.plan != *job.plan) {
+            verdict.planned = true;
+            verdict.tests.push_back(other_plan(static_cast<int>(job.logs.size())));
+            return verdict;
+        }
         if (log.planned) {
             verdict.planned = true;
             verdict.many = std::max(verdict.many, log.many);

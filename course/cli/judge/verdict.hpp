@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace dist::cli {
 /// What one mpirun left behind.
 struct Job {
     std::filesystem::path folder;
-    std::vector<RankLog> logs;  // one for each rank
+    std::vector<RankLog> logs;                     // one for each rank
+    std::optional<std::vector<std::string>> plan;  // what was to run; none: whatever they say
     const harness::Board* board = nullptr;
     int status = 0;      // of mpirun
     std::string output;  // of mpirun itself

@@ -2,10 +2,26 @@
 
 #include "course/cli/exercises/stub.hpp"
 #include "course/cli/launch/gpu.hpp"
+#include "course/cli/launch/plan.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/vet/vet.hpp"
 
 namespace dist::cli {
+
+Result refused(Result result, const std::vector<Objection>& objections) {
+    result.status = State::forbidden;
+    for (const Objection& objection : objections) {
+        TestResult& test = result.tests.emplace_back();
+        test.name = "the file leaves to the tests what is theirs";
+        test.planned = false;
+        test.status = State::forbidden;
+        test.message = "it " + objection.sentence;
+        test.where = objection.where;
+        test.repro = shell_line({"./shardlings", "run", result.exercise});
+    }
+    return result;
+}
 
 Result run_test(
     Context& context,
@@ -28,10 +44,17 @@ Result run_built(
     const LaunchOptions& options,
     const std::filesystem::path& as
 ) {
+    Result result = result_of(program, options, as);
+    if (program.vetted && !built.object.empty()) {
+        const std::vector<Objection> found =
+            objections(context, program, built, options.strictness);
+        if (!found.empty()) {
+            return refused(result, found);
+        }
+    }
     if (built.ok) {
         return launch(context, program, built.executable, as, options);
     }
-    Result result = result_of(program, options, as);
     result.status = State::build_error;
     result.message = built.error;
     result.build_log = built.log;
@@ -57,13 +80,13 @@ Result not_started(const Context& context, const Exercise& exercise, const Launc
     result.status = State::not_started;
     result.seed = options.seed;
     result.started_at = utc_now();
-    for (const std::string& name : names_in(context.root / exercise.test())) {
+    for (const PlannedTest& planned : tests_in(context.root / exercise.test())) {
         TestResult test;
-        test.name = name;
+        test.name = planned.name;
         test.ranks = exercise.ranks;
         test.status = State::not_started;
         test.message = exercise.name + " is not implemented yet";
-        test.repro = shell_line({"./shardlings", "run", exercise.name, "--test", name});
+        test.repro = shell_line({"./shardlings", "run", exercise.name, "--test", test.name});
         result.tests.push_back(test);
     }
     return result;

@@ -9,6 +9,7 @@
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/process/context.hpp"
 #include "course/cli/result/result.hpp"
+#include "course/cli/vet/vet.hpp"
 
 namespace dist::cli {
 
@@ -30,6 +31,9 @@ Result run_built(
     const LaunchOptions& options,
     const std::filesystem::path& as
 );
+
+/// The result of a file to which there are objections: it is not run.
+Result refused(Result result, const std::vector<Objection>& objections);
 
 /// The result of a test that was not even built, because of `reason`.
 Result skipped(

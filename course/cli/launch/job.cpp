@@ -5,10 +5,12 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <thread>
 
 #include "course/cli/judge/deaths.hpp"
+#include "course/cli/launch/plan.hpp"
 #include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/mpirun.hpp"
@@ -69,12 +71,19 @@ void tell(const Context& context, const harness::Board& board) {
     }
 }
 
+/// A word that nobody knows before.
+std::string draw_nonce() {
+    std::random_device device;
+    return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
 Environment job_environment(
     const Program& program,
     int ranks,
     const fs::path& folder,
     const LaunchOptions& options,
-    const std::string& after
+    const std::string& after,
+    const std::string& nonce
 ) {
     Environment environment = mpi_environment(ranks, Purpose::test);
     if (program.for_gpu() && !program.on_stand_in) {
@@ -88,6 +97,7 @@ Environment job_environment(
         }
     }
     environment.emplace_back(harness::kEnvFolder, folder.string());
+    environment.emplace_back(harness::kEnvNonce, nonce);
     environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
     if (options.ranks > 0) {
         environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
@@ -97,6 +107,9 @@ Environment job_environment(
     }
     if (options.many) {
         environment.emplace_back(harness::kEnvMany, "1");
+    }
+    if (options.garble != 0) {
+        environment.emplace_back(harness::kEnvGarble, std::to_string(options.garble));
     }
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
@@ -162,9 +175,11 @@ Verdict run_job(
     // not the repository: code under test may write files there, or clear it
     run_options.folder = folder.path() / "work";
     fs::create_directory(run_options.folder);
-    run_options.environment = job_environment(program, ranks, folder.path(), options, after);
-    if (!folder.shared().empty()) {
-        const std::string shared = folder.shared().string();
+    const std::string nonce = draw_nonce();
+    run_options.environment = job_environment(program, ranks, folder.path(), options, after, nonce);
+    const std::string shared =
+        options.sandbox != nullptr ? kSandboxShared : folder.shared().string();
+    if (!shared.empty()) {
         run_options.environment.emplace_back(harness::kEnvShared, shared);
         run_options.environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared);  // 4
         run_options.environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
@@ -172,11 +187,24 @@ Verdict run_job(
     run_options.time_limit_s = options.wall_limit_s;
     run_options.watch = [&](const std::string&, double) { tell(context, *board); };
     run_options.over = Stuck(*board, ranks);
+    if (options.sandbox != nullptr) {
+        Sandbox sandbox = *options.sandbox;
+        sandbox.readable.push_back(context.build_folder() / "tests/rank_proxy");
+        sandbox.readable.push_back(fs::absolute(executable));
+        sandbox.writable.push_back(folder.path());
+        command = sandboxed(command, sandbox, run_options.environment, run_options.folder);
+        run_options.environment.clear();
+        run_options.folder = context.root;
+    }
     const Ended ended = run(context, command, run_options);
     Job job;
     job.folder = folder.path();
     for (int r = 0; r < ranks; ++r) {
-        job.logs.push_back(read_rank_log(folder.path(), r));
+        job.logs.push_back(read_rank_log(folder.path(), r, nonce));
+    }
+    const std::vector<PlannedTest> tests = tests_in(context.root / test_file_of(program));
+    if (program.vetted) {
+        job.plan = plan_of(tests, options, after);
     }
     job.board = &*board;
     job.status = ended.status;
@@ -184,9 +212,15 @@ Verdict run_job(
     job.timed_out = ended.timed_out;
     job.killed = ended.killed;
     job.called_off = ended.called_off;
-    job.left_processes = ended.left_processes;
+    // a sandbox ends what is in it, and is gone a moment after that
+    job.left_processes = options.sandbox != nullptr ? 0 : ended.left_processes;
     job.wall_limit_s = options.wall_limit_s;
     Verdict verdict = judge(job);
+    if (program.vetted && !options.many && options.ranks != harness::kManyRanks) {
+        LaunchOptions on_many = options;
+        on_many.many = true;
+        verdict.many = static_cast<int>(plan_of(tests, on_many, "").size());
+    }
     if (!fs::exists(folder.path() / "board")) {
         verdict = Verdict{{explain_no_folder(job)}, "", false};
     } else if (!verdict.planned) {

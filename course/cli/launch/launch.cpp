@@ -8,8 +8,8 @@
 #include "course/cli/judge/addresses.hpp"
 #include "course/cli/judge/verdict.hpp"
 #include "course/cli/launch/job.hpp"
+#include "course/cli/launch/plan.hpp"
 #include "course/cli/process/error.hpp"
-#include "course/cli/process/files.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -22,11 +22,10 @@ constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so i
 [[noreturn]] void refuse_test_name(
     const Context& context, const Program& program, const std::string& text
 ) {
-    const std::string file = program.source.parent_path().filename() / (program.name + "_test.cpp");
     std::string line =
         fmt::format("no test of {} has '{}' in its name; there are:", program.name, text);
-    for (const std::string& name : names_in(context.root / "tests" / file)) {
-        line += "\n  " + name;
+    for (const PlannedTest& test : tests_in(context.root / test_file_of(program))) {
+        line += "\n  " + test.name;
     }
     throw UsageError(line);
 }
@@ -96,18 +95,6 @@ Result result_of(const Program& program, const LaunchOptions& options, const fs:
     result.seed = options.seed;
     result.started_at = utc_now();
     return result;
-}
-
-std::vector<std::string> names_in(const fs::path& file) {
-    const std::string text = read_text(file);
-    std::vector<std::string> names;
-    for (std::size_t at = text.find("TEST_CASE("); at != std::string::npos;
-         at = text.find("TEST_CASE(", at)) {
-        const std::size_t begin = std::min(text.find('"', at), text.size() - 1) + 1;
-        at = std::min(text.find('"', begin), text.size());
-        names.push_back(text.substr(begin, at - begin));
-    }
-    return names;
 }
 
 Result launch(

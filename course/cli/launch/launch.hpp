@@ -9,7 +9,9 @@
 
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/context.hpp"
+#include "course/cli/process/sandbox.hpp"
 #include "course/cli/result/result.hpp"
+#include "course/cli/vet/vet.hpp"
 
 namespace dist::cli {
 
@@ -19,9 +21,12 @@ struct LaunchOptions {
     std::string test;      // only tests whose name holds this
     bool many = false;     // only tests with the tag [many], on kManyRanks ranks
     bool delays = false;   // seeded delays in MPI calls
+    int garble = 0;        // 1, 2: what is received is not what was sent; see kEnvGarble
     double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;     // leave the run folder
     double wall_limit_s = 300;
+    Strictness strictness = Strictness::learner;
+    const Sandbox* sandbox = nullptr;  // where the processes run; none: nowhere in particular
     /// Asked after the first test that fails, with the result so far: true leaves the others out.
     std::function<bool(const Result&)> enough = nullptr;
 };
@@ -42,9 +47,6 @@ Result launch(
     const std::filesystem::path& as,
     const LaunchOptions& options
 );
-
-/// Names of the tests as their file spells them.
-std::vector<std::string> names_in(const std::filesystem::path& file);
 
 /// Refuses 0 ranks, more than 64, and more than 8 for each core.
 void expect_rank_count(int ranks);

@@ -14,4 +14,11 @@ inline std::string read_text(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// `file` as seen from `folder`; empty for one that is not inside of it.
+inline std::string inside(const std::filesystem::path& folder, const std::filesystem::path& file) {
+    const std::string path =
+        file.lexically_normal().lexically_relative(folder.lexically_normal()).string();
+    return path.starts_with("..") ? "" : path;
+}
+
 }  // namespace dist::cli

@@ -68,6 +68,7 @@ struct RankResult {
     std::vector<Failure> failures;
     std::string output;                                  // what it printed during the test
     std::vector<std::pair<std::string, long>> counters;  // traffic of the code under test
+    long checks = 0;                                     // that were made
 };
 
 struct TestResult {

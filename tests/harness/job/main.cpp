@@ -140,10 +140,11 @@ struct Listener : ListenerBase {
         return AssertionAnswer();
     }
 
-    void testCaseEnded(const Catch::TestCaseStats& /*stats*/) override {
+    void testCaseEnded(const Catch::TestCaseStats& stats) override {
         std::fflush(stderr);
         if (test_is_selected()) {
-            write_test(current_test(), watch_.elapsed_s(), output_begin_, output_size());
+            const auto checks = static_cast<long>(stats.totals.assertions.total());
+            write_test(current_test(), watch_.elapsed_s(), checks, output_begin_, output_size());
         }
         if (!end_test()) {
             leave_job();

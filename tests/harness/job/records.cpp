@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 int descriptor = -1;
+std::string nonce;
 
 [[noreturn]] void lose_records() {
     const std::string reason = std::strerror(errno);
@@ -33,7 +35,8 @@ int descriptor = -1;
     throw std::runtime_error("cannot write the test's records: " + reason);
 }
 
-void write_line(const json& line) {
+void write_line(json line) {
+    line["nonce"] = nonce;
     // a student's bytes may be no UTF-8: replaced, never an exception
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     std::size_t written = 0;
@@ -85,6 +88,9 @@ json where(const TestRun& test) {
 
 void open_records(const std::string& folder, int rank) {
     const std::string file = folder + "/rank-" + std::to_string(rank) + ".jsonl";
+    const char* const given = std::getenv(kEnvNonce);
+    nonce = given == nullptr ? "" : given;
+    unsetenv(kEnvNonce);
     descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor < 0) {
         throw std::runtime_error("cannot write " + file);
@@ -95,7 +101,9 @@ void write_plan(const std::vector<std::string>& tests, int many) {
     write_line({{"plan", tests}, {"many", many}});
 }
 
-void write_test(const TestRun& test, double duration_s, long output_begin, long output_end) {
+void write_test(
+    const TestRun& test, double duration_s, long checks, long output_begin, long output_end
+) {
     json failures = json::array();
     for (const Failure& failure : test.failures) {
         failures.push_back(
@@ -106,14 +114,10 @@ void write_test(const TestRun& test, double duration_s, long output_begin, long 
              {"info", failure.info}}
         );
     }
-    json line = {
-        {"test", test.name},
-        {"state", spelt(test.outcome)},
-        {"ranks", test.ranks},
-        {"message", test.message},
-        {"duration_s", duration_s},
-        {"failures", failures},
-        {"output", {output_begin, output_end}}};
+    json line = {{"test", test.name},        {"state", spelt(test.outcome)},
+                 {"ranks", test.ranks},      {"message", test.message},
+                 {"duration_s", duration_s}, {"failures", failures},
+                 {"checks", checks},         {"output", {output_begin, output_end}}};
     const Traffic sent = traffic();
     line["traffic"] = {
         {"messages_sent", sent.messages_sent},

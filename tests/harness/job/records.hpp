@@ -13,7 +13,9 @@ void open_records(const std::string& folder, int rank);
 
 /// `many` tests are left for a job of more ranks.
 void write_plan(const std::vector<std::string>& tests, int many);
-void write_test(const TestRun& test, double duration_s, long output_begin, long output_end);
+void write_test(
+    const TestRun& test, double duration_s, long checks, long output_begin, long output_end
+);
 void write_finished();
 
 }  // namespace dist::harness

@@ -1,0 +1,90 @@
+// One submission's answer to one exercise: built and run in a sandbox, and held against what the reference
+// does. Note [What a grade rests on] in grader.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "course/cli/build/build.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/grade/record.hpp"
+#include "course/cli/grade/submissions.hpp"
+#include "course/cli/launch/launch.hpp"
+#include "course/cli/process/context.hpp"
+#include "course/cli/process/sandbox.hpp"
+
+namespace dist::cli {
+
+struct GradeOptions {
+    std::vector<std::uint64_t> seeds;
+    double time_limit_s = 120;  // of the compiler, and of one start of the processes
+    bool sandbox = true;
+};
+
+class Grader {
+  public:
+    /// Errors  CommandError, when a sandbox is asked for and there can be none.
+    Grader(Context& context, const GradeOptions& options);
+    ~Grader();
+    Grader(const Grader&) = delete;
+    Grader& operator=(const Grader&) = delete;
+
+    /// Builds the test and runs the reference: once for each exercise, before grade(), by one thread.
+    void prepare(const Exercise& exercise);
+
+    /// Any thread may call it. What is no answer's fault is a record, too: harness_error.
+    /// Errors  Interrupted
+    Record grade(const Exercise& exercise, const Submission& submission);
+
+  private:
+    /// What the reference does, on this machine, with these seeds.
+    struct Reference {
+        Recipe recipe;
+        Sandbox sandbox;
+        std::string stub;     // the file as it is handed out
+        std::string skipped;  // why nothing can be run here
+        std::string broken;   // why nothing can be said of anybody
+        /// For each seed the checks that each rank made in each test.
+        std::vector<std::map<std::string, std::vector<long>>> checks;
+        std::set<std::string> needs_messages;  // tests that it fails however messages are garbled
+    };
+
+    Result judge(
+        const Exercise& exercise, const std::string& text, std::vector<std::string>& flags
+    );
+    Result run_seeds(
+        const Reference& reference,
+        const Program& program,
+        const Built& built,
+        const std::filesystem::path& file,
+        std::vector<std::string>& flags
+    );
+    /// A run in which messages are garbled; way as in kEnvGarble.
+    Result garbled(
+        const Reference& reference,
+        const Program& program,
+        const Built& built,
+        const std::filesystem::path& file,
+        int way
+    );
+    /// Tests that are passed though no message says what was sent, where the reference fails.
+    std::set<std::string> right_without_messages(
+        const Reference& reference,
+        const Program& program,
+        const Built& built,
+        const std::filesystem::path& file
+    );
+    [[nodiscard]] LaunchOptions options_for(const Reference& reference, std::uint64_t seed) const;
+
+    [[nodiscard]] Caution caution() const;
+
+    Context& context_;
+    GradeOptions options_;
+    std::filesystem::path folder_;  // for the files under test
+    std::map<std::string, Reference> references_;
+};
+
+}  // namespace dist::cli

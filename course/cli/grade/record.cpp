@@ -1,0 +1,52 @@
+#include "course/cli/grade/record.hpp"
+
+#include <fmt/format.h>
+
+namespace dist::cli {
+
+State state_in(const Record& record) {
+    return state_of(record.at("status").get<std::string>()).value_or(State::harness_error);
+}
+
+std::string submission_of(const Record& record) {
+    return record.at("submission").at("id").get<std::string>();
+}
+
+std::string exercise_of(const Record& record) {
+    return record.at("exercise").get<std::string>();
+}
+
+FirstFailed first_failed(const Record& record) {
+    for (const Record& test : record.at("tests")) {
+        const State state = state_in(test);
+        if (state != State::pass && state != State::skipped) {
+            return {test.value("name", ""), test.value("message", ""), test.value("where", "")};
+        }
+    }
+    return {"", state_in(record) == State::pass ? "" : record.value("message", ""), ""};
+}
+
+bool counts(const Record& record) {
+    return record.at("score").is_number();
+}
+
+double score_of(const Record& record) {
+    return counts(record) ? record["score"].get<double>() : 0;
+}
+
+double max_score_of(const Record& record) {
+    return counts(record) ? record.value("max_score", 0.0) : 0;
+}
+
+std::vector<std::string> flags_of(const Record& record) {
+    std::vector<std::string> flags = record.value("flags", std::vector<std::string>());
+    for (const Record& other : record.value("similar_to", Record::array())) {
+        flags.push_back(fmt::format(
+            "{:.0f} % of it stands in {}'s", 100 * other.at("share").get<double>(),
+            other.at("id").get<std::string>()
+        ));
+    }
+    return flags;
+}
+
+}  // namespace dist::cli

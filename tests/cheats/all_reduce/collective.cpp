@@ -1,0 +1,20 @@
+// The very collective that is to be built.
+// state: forbidden
+// says: MPI_Allreduce
+
+#include <mpi.h>
+
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+
+namespace dist {
+
+void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    static_cast<void>(data);
+    static_cast<void>(op);
+    static_cast<void>(comm);
+    MPI_Allreduce(
+        MPI_IN_PLACE, data.data(), static_cast<int>(data.size()), MPI_FLOAT, MPI_SUM, comm.handle()
+    );
+}
+
+}  // namespace dist

@@ -1,0 +1,14 @@
+// Leaves every rank its own contribution.
+// state: fail
+
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+
+namespace dist {
+
+void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    static_cast<void>(data);
+    static_cast<void>(op);
+    static_cast<void>(comm);
+}
+
+}  // namespace dist

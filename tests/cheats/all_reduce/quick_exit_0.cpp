@@ -1,0 +1,17 @@
+// Ends the process by the third way that C has.
+// state: early_exit
+
+#include <cstdlib>
+
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+
+namespace dist {
+
+void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    static_cast<void>(data);
+    static_cast<void>(op);
+    static_cast<void>(comm);
+    std::quick_exit(0);
+}
+
+}  // namespace dist

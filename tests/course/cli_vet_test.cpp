@@ -1,0 +1,178 @@
+// What is refused in the text and in the names of an answer, before anything of it runs.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "course/cli/vet/symbols.hpp"
+#include "course/cli/vet/text.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::cli;
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& source) {
+    std::vector<std::string> words;
+    for (const Token& token : tokens_of(source)) {
+        words.push_back(token.text);
+    }
+    return words;
+}
+
+using Words = std::vector<std::string>;
+
+std::size_t objections_of(const std::string& source, Strictness strictness = Strictness::grader) {
+    return objections_to_text(source, "a.cpp", strictness).size();
+}
+
+Symbol needed(const std::string& name) {
+    return {name, 'U'};
+}
+
+bool may_need(const std::string& name, Strictness strictness = Strictness::grader) {
+    return why_not_needed(needed(name), strictness).empty();
+}
+
+}  // namespace
+
+TEST_CASE("comments and literals hold no words of a program") {
+    CHECK(words_of("a // asm\nb") == Words{"a", "b"});
+    CHECK(words_of("a /* asm\n asm */ b") == Words{"a", "b"});
+    CHECK(words_of(R"(a "asm \" asm" b 'x' c)") == Words{"a", "b", "c"});
+    CHECK(words_of("a R\"x(asm )\" asm)x\" b") == Words{"a", "b"});
+    CHECK(words_of("a u8R\"(asm)\" b LR\"(asm)\" c") == Words{"a", "b", "c"});
+}
+
+TEST_CASE("no comment or literal hides what a compiler sees") {
+    CHECK(words_of("fR\"(\" asm \")\"") == Words{"fR", "asm"});  // no prefix of a raw string
+    CHECK(words_of("as\\\nm") == Words{"asm"});
+    CHECK(words_of("as\\\r\nm") == Words{"asm"});
+    CHECK(words_of("// a \\\n asm\nb") == Words{"b"});
+    CHECK(words_of("/\\\n/ asm\nb") == Words{"b"});
+    CHECK(words_of("1'000 asm 1'/*' asm '*/'") == Words{"1'000", "asm", "1", "asm"});
+    CHECK(words_of("\"/*\" asm \"*/\"") == Words{"asm"});
+    CHECK(words_of("'\"' asm '\"'") == Words{"asm"});
+    CHECK(words_of("'\\'' asm") == Words{"asm"});
+    CHECK(words_of("# define A(x) x%:%:x") == Words{"define", "A", "x", "x", "##", "x"});
+}
+
+TEST_CASE("words know their lines") {
+    const auto tokens = tokens_of("a /*\n\n*/ b\nR\"(\n\n)\" c as\\\nm d");
+    REQUIRE(tokens.size() == 5);
+    CHECK(tokens[1].line == 3);
+    CHECK(tokens[2].line == 6);
+    CHECK(tokens[3].line == 6);
+    CHECK(tokens[4].line == 7);
+}
+
+TEST_CASE("assembler and the stack are refused to everybody, joined words to who is graded") {
+    for (const Strictness strictness : {Strictness::learner, Strictness::grader}) {
+        CHECK(objections_of("asm(\"\");", strictness) == 1);
+        CHECK(objections_of("__asm__ volatile(\"\");", strictness) == 1);
+        CHECK(objections_of("__builtin_frame_address(0);", strictness) == 1);
+        CHECK(objections_of("int plasma = 0; // asm", strictness) == 0);
+    }
+    CHECK(objections_of("#define J(a, b) a##b", Strictness::grader) == 1);
+    CHECK(objections_of("#define J(a, b) a##b", Strictness::learner) == 0);
+}
+
+TEST_CASE("what computes may be needed, what reaches further may not") {
+    for (const char* const name :
+         {"MPI_Send",
+          "memcpy",
+          "__memcpy_chk",
+          "strlen",
+          "pthread_mutex_lock",
+          "sqrtf",
+          "pow",
+          "printf",
+          "_Znwm",
+          "_ZSt4cout",
+          "_ZNSt6thread4joinEv",
+          "_ZNKSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE4findEPKcmm",
+          "_ZNKRSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv",
+          "__cxa_throw",
+          "_Unwind_Resume",
+          "_ZN4dist4sendESt4spanIKfLm18446744073709551615EEiRKNS_12CommunicatorEi",
+          "_ZN2at6TensorD1Ev",
+          "_ZNK3c1010TensorImpl5sizesEv",
+          "_ZTVN10__cxxabiv117__class_type_infoE",
+          "exit",
+          "__extendhfsf2",
+          "__trunctfdf2"}) {
+        INFO(name);
+        CHECK(may_need(name));
+    }
+    for (const char* const name :
+         {"getenv",
+          "fopen",
+          "open",
+          "read",
+          "write",
+          "rename",
+          "unlink",
+          "sem_open",
+          "longjmp",
+          "_setjmp",
+          "atexit",
+          "_ZNSt13basic_filebufIcSt11char_traitsIcEE4openEPKcSt13_Ios_Openmode",
+          "_ZNSt10filesystem6removeERKNS_7__cxx114pathE",
+          "_ZSt13set_terminatePFvvE",
+          "_ZN2at9from_fileE",
+          "_ZN2at14DynamicLibrary3symEPKc",
+          "_ZN5torch3jit4loadE",
+          "_ZN4c10d12ProcessGroupE",
+          "_ZN3c1015SetCPUAllocatorEPNS_9AllocatorEh",
+          "inflate",
+          "pmix_init"}) {
+        INFO(name);
+        CHECK_FALSE(may_need(name));
+        CHECK(may_need(name, Strictness::learner));
+    }
+    for (const char* const name :
+         {"PMPI_Allreduce",
+          "fork",
+          "clone",
+          "execve",
+          "system",
+          "kill",
+          "ptrace",
+          "mprotect",
+          "mmap",
+          "dlsym",
+          "dlopen",
+          "setenv",
+          "environ",
+          "sigaction",
+          "socket",
+          "process_vm_writev",
+          "shm_open",
+          "_ZN4dist7harness12current_testEv",
+          "_ZTIN5Catch20TestFailureExceptionE",
+          "_ZTVN4dist7harness7SkippedE"}) {
+        INFO(name);
+        CHECK_FALSE(may_need(name));
+        CHECK_FALSE(may_need(name, Strictness::learner));
+    }
+}
+
+TEST_CASE("an answer defines what is its own") {
+    const std::set<std::string> taken = {"_ZN4dist11seeded_dataEmim"};
+    const auto may = [&](const std::string& name, char kind) {
+        return why_not_defined({name, kind}, taken).empty();
+    };
+    CHECK(may("_ZN4dist10all_reduceEv", 'T'));
+    CHECK(may("_Z6helperi", 'T'));
+    CHECK(may("_ZNSt6vectorIfSaIfEE9push_backERKf", 'W'));  // a template of the C++ library
+    CHECK(may("DW.ref.__gxx_personality_v0", 'V'));
+    CHECK_FALSE(may("main", 'T'));
+    CHECK_FALSE(may("MPI_Send", 'T'));
+    CHECK_FALSE(may("malloc", 'W'));
+    CHECK_FALSE(may("_Znwm", 'T'));
+    CHECK_FALSE(may("_ZdlPv", 'T'));
+    CHECK_FALSE(may("_ZNSt6thread4joinEv", 'T'));
+    CHECK_FALSE(may("_ZN4dist11seeded_dataEmim", 'T'));
+    CHECK_FALSE(may("_ZN4dist7harness4sameEv", 'W'));
+    CHECK_FALSE(may("_ZTIN4dist7harness7SkippedE", 'V'));
+    CHECK_FALSE(may("_Z4fastv", 'i'));
+}
