@@ -4,6 +4,8 @@
 #   scripts/setup.sh base     what every command needs
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
 #   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
+#   scripts/setup.sh grade    bubblewrap: `grade`
+#   scripts/setup.sh test     what only tests need: `test` skips by name what cannot be tried without
 #
 # As root, or with a sudo that asks for no password, it installs; on a terminal it asks first;
 # otherwise the line stays on the screen and the exit status is 2.
@@ -54,8 +56,15 @@ for group in "${@:-base}"; do
             need_header torch/csrc/api/include/torch/torch.h libtorch-dev
         ;;
     plot) need_command gnuplot gnuplot-nox ;;
+    grade) need_command bwrap bubblewrap ;;
+    test)
+        need_command bwrap bubblewrap
+        need_command xmllint libxml2-utils
+        need_command tmux tmux
+        python3 -c 'import jsonschema' 2>/dev/null || missing="$missing python3-jsonschema"
+        ;;
     *)
-        say "setup: no group is called \"$group\"; there are base, torch and plot"
+        say "setup: no group is called \"$group\"; there are base, torch, plot, grade and test"
         exit 2
         ;;
     esac

@@ -156,6 +156,10 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
             "bench --svg and plot install it when first asked for"
         ),
         useful(
+            "bubblewrap", first_line(context, {"bwrap", "--version"}),
+            "grade runs submissions in it, and installs it when first asked for"
+        ),
+        useful(
             "CIFAR-10", data_set(context),
             "training uses a synthetic set; datasets/README.md says how to get the real one"
         ),

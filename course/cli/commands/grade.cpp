@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "course/cli/build/setup.hpp"
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/stub.hpp"
 #include "course/cli/grade/formats.hpp"
@@ -109,6 +110,9 @@ class Grading {
         GradeOptions options;
         options.time_limit_s = arguments_.time_limit_s;
         options.sandbox = !arguments_.no_sandbox;
+        if (options.sandbox) {
+            install(context_, "grade");
+        }
         options.seeds = begin();
         Grader grader(context_, options);
         recall(options.seeds);

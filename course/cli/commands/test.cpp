@@ -147,6 +147,11 @@ void print_slowest(const Context& context) {
 void test(Context& context) {
     fs::create_directories(context.root / ".shardlings" / "test");
     ensure_torch(context);
+    try {
+        install(context, "test");
+    } catch (const CommandError&) {
+        fmt::print(stderr, "Without them, some tests are skipped.\n");
+    }
     fmt::print("Building the course's own tests\n");
     build_targets(context, {"course_tests"});
 

@@ -40,11 +40,15 @@ double max_score_of(const Record& record) {
 
 std::vector<std::string> flags_of(const Record& record) {
     std::vector<std::string> flags = record.value("flags", std::vector<std::string>());
+    std::string similar;
     for (const Record& other : record.value("similar_to", Record::array())) {
-        flags.push_back(fmt::format(
-            "{:.0f} % of it stands in {}'s", 100 * other.at("share").get<double>(),
-            other.at("id").get<std::string>()
-        ));
+        similar += fmt::format(
+            "{}{} ({:.0f} %)", similar.empty() ? "" : ", ", other.at("id").get<std::string>(),
+            100 * other.at("share").get<double>()
+        );
+    }
+    if (!similar.empty()) {
+        flags.push_back("nearly the same text as that of " + similar);
     }
     return flags;
 }

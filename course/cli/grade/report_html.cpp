@@ -19,7 +19,7 @@ body { margin: 0 auto; padding: 1rem; max-width: 90rem; background: var(--paper)
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 h3 { font-size: 1rem; margin: 0; } p { margin: .25rem 0; } .faint { color: var(--faint); }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
 thead th { background: var(--head); position: sticky; top: 0; }
 tbody th { position: sticky; left: 0; background: var(--paper); font-weight: 600; }
@@ -89,8 +89,10 @@ const char* class_of(State state) {
     return "none";
 }
 
-std::string with_spaces(std::string_view name) {
-    std::string text(name);
+/// What a cell says: "hang", "not handed in".
+std::string word_of(const Record& record) {
+    const State state = state_in(record);
+    std::string text(state == State::not_run ? "not handed in" : name_of(state));
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
 }
@@ -148,8 +150,7 @@ std::string table(const Axes& axes) {
             text += fmt::format(
                 "<td><a class=\"{}\" href=\"#{}\" aria-label=\"{}, {}: {}\">{}{}</a></td>",
                 class_of(state), id_of(axes, record), escaped(submission), escaped(exercise),
-                with_spaces(name_of(state)), with_spaces(name_of(state)),
-                flags_of(record).empty() ? "" : " ⚑"
+                word_of(record), word_of(record), flags_of(record).empty() ? "" : " ⚑"
             );
         }
         text += fmt::format("<td class=\"number\">{:g} / {:g}</td></tr>\n", score, most);
@@ -168,8 +169,7 @@ std::string what_fails(const std::vector<Record>& records) {
         }
         ++tried[exercise_of(record)];
         if (const FirstFailed failed = first_failed(record); state != State::pass) {
-            const std::string what =
-                failed.test.empty() ? with_spaces(name_of(state)) : failed.test;
+            const std::string what = failed.test.empty() ? word_of(record) : failed.test;
             ++failures[{exercise_of(record), what}];
         }
     }
@@ -233,7 +233,7 @@ std::string section(const Axes& axes, const Record& record) {
     std::string text = fmt::format(
         "<section class=\"case\" id=\"{}\"><h3>{}, {}: <span class=\"{}\">{}</span></h3>\n",
         id_of(axes, record), escaped(submission_of(record)), escaped(exercise_of(record)),
-        class_of(state), with_spaces(name_of(state))
+        class_of(state), word_of(record)
     );
     std::size_t passed = 0;
     for (const Record& test : record.at("tests")) {

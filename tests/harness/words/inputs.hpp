@@ -40,8 +40,8 @@ std::vector<float> reduced_input(
 std::vector<float> poison(std::size_t n);
 
 /// The lengths that every collective has to do: 7 first, which tells most, then around every edge of
-/// "p chunks": nothing, less than one element a rank, even, uneven, and one whose chunks have more
-/// bytes than 16 bits can count.
+/// "p chunks": nothing, less than one element a rank, even, uneven, one that is drawn by the seed, so that no
+/// answer can know it, and one whose chunks have more bytes than 16 bits can count.
 std::vector<std::size_t> lengths(int p);
 
 /// How far a reduction of input() over p ranks may lie from reduced_input(), as same() takes it: whole
