@@ -2,8 +2,9 @@
 // one file of records per rank. Only the layout is here; nobody's behaviour.
 //
 // The launcher makes an empty folder (the run folder), puts a zeroed file of sizeof(Board) bytes
-// named "board" into it, and starts `mpirun ... rank_proxy TEST` with the environment below. In that folder a
-// test process leaves, for each rank R:
+// named "board" into it and one with a word that it has drawn, "nonce", and starts `mpirun ... rank_proxy TEST`
+// with the environment below. The test's program removes the nonce as it reads it, before anything else of it
+// runs. In that folder a test process leaves, for each rank R:
 //
 //   rank-R.out    everything the rank wrote to standard output and standard error
 //   rank-R.jsonl  one JSON object a line, each complete as soon as its newline is there:
@@ -20,8 +21,8 @@
 //   checks      how many were made                        collectives, since_s, frames}
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
-// Each object holds {"nonce": ...}, the word that the launcher drew for this job: a line without it was
-// written by somebody else, and counts for nothing.
+// Each object holds {"nonce": ...}: a line without that word was written by somebody else, and counts for
+// nothing.
 //
 // `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
 // people; kind and direction say the same to programs), returned from the code under test, thrown out
@@ -53,7 +54,8 @@ inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests afte
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
-inline constexpr const char* kEnvNonce = "SHARDLINGS_NONCE";
+// "1": what may be read of this process by others, and by files of /proc, is nobody's, not even its own.
+inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
 inline constexpr const char* kEnvGarble =
     "SHARDLINGS_GARBLE";  // what code under test receives is not what was sent: "1" other bytes, "2" zeros
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls

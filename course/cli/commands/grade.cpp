@@ -85,11 +85,9 @@ std::vector<std::uint64_t> draw_seeds(const Arguments& arguments) {
     std::random_device device;
     // nobody finds it by trying all that there are; and JSON holds it
     const auto drawn = [&] { return 1 + (std::uint64_t{device()} << 20U | device() >> 12U); };
-    std::vector<std::uint64_t> seeds;
-    for (int i = 0; i < arguments.seeds; ++i) {
-        seeds.push_back(
-            arguments.seed > 0 ? arguments.seed + static_cast<std::uint64_t>(i) : drawn()
-        );
+    std::vector<std::uint64_t> seeds(static_cast<std::size_t>(arguments.seeds));
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+        seeds[i] = (arguments.seed > 0 ? arguments.seed + static_cast<std::uint64_t>(i) : drawn());
     }
     return seeds;
 }

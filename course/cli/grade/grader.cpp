@@ -128,9 +128,9 @@ std::string for_the_student(std::string text, const Context& context, const fs::
 
 }  // namespace
 
-Grader::Grader(Context& context, const GradeOptions& options)
+Grader::Grader(Context& context, GradeOptions options)
     : context_(context),
-      options_(options),
+      options_(std::move(options)),
       folder_(all_folders(context) / std::to_string(getpid())) {
     if (options_.sandbox) {
         if (const std::string missing = sandbox_missing(context); !missing.empty()) {
@@ -176,6 +176,7 @@ void Grader::prepare(const Exercise& exercise) {
     }
     reference.recipe = cli::prepare(context_, program);
     reference.sandbox.readable = library_folders(reference.recipe);
+    reference.sandbox.gpu = program.for_gpu();
     const Built built = build_as(context_, reference.recipe, exercise.solution(), caution());
     if (!built.ok) {
         reference.broken = "the reference itself does not build here: " + built.error;
@@ -322,7 +323,7 @@ Record Grader::grade(const Exercise& exercise, const Submission& submission) {
     Result result;
     if (unclear != submission.unclear.end()) {
         result = result_with(exercise, State::not_run, unclear->second);
-        flags.push_back("two files of this name differ");
+        flags.emplace_back("two files of this name differ");
     } else if (file == submission.files.end()) {
         result = result_with(
             exercise, State::not_run, exercise.source().filename().string() + " was not handed in"

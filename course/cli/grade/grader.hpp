@@ -27,7 +27,7 @@ struct GradeOptions {
 class Grader {
   public:
     /// Errors  CommandError, when a sandbox is asked for and there can be none.
-    Grader(Context& context, const GradeOptions& options);
+    Grader(Context& context, GradeOptions options);
     ~Grader();
     Grader(const Grader&) = delete;
     Grader& operator=(const Grader&) = delete;

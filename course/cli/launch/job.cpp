@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -82,8 +83,7 @@ Environment job_environment(
     int ranks,
     const fs::path& folder,
     const LaunchOptions& options,
-    const std::string& after,
-    const std::string& nonce
+    const std::string& after
 ) {
     Environment environment = mpi_environment(ranks, Purpose::test);
     if (program.for_gpu() && !program.on_stand_in) {
@@ -97,7 +97,6 @@ Environment job_environment(
         }
     }
     environment.emplace_back(harness::kEnvFolder, folder.string());
-    environment.emplace_back(harness::kEnvNonce, nonce);
     environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
     if (options.ranks > 0) {
         environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
@@ -176,7 +175,8 @@ Verdict run_job(
     run_options.folder = folder.path() / "work";
     fs::create_directory(run_options.folder);
     const std::string nonce = draw_nonce();
-    run_options.environment = job_environment(program, ranks, folder.path(), options, after, nonce);
+    std::ofstream(folder.path() / "nonce") << nonce;
+    run_options.environment = job_environment(program, ranks, folder.path(), options, after);
     const std::string shared =
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string();
     if (!shared.empty()) {
@@ -192,6 +192,7 @@ Verdict run_job(
         sandbox.readable.push_back(context.build_folder() / "tests/rank_proxy");
         sandbox.readable.push_back(fs::absolute(executable));
         sandbox.writable.push_back(folder.path());
+        run_options.environment.emplace_back(harness::kEnvClosed, "1");
         command = sandboxed(command, sandbox, run_options.environment, run_options.folder);
         run_options.environment.clear();
         run_options.folder = context.root;

@@ -68,6 +68,12 @@ std::vector<std::string> sandboxed(
     const std::string scratch = std::to_string(sandbox.scratch_mb * kMega);
     add(words, {"--size", scratch, "--tmpfs", "/tmp", "--size", scratch, "--tmpfs", "/dev/shm"});
     add(words, {"--dir", kSandboxShared});
+    std::error_code none;
+    for (const auto& device : fs::directory_iterator("/dev", none)) {
+        if (sandbox.gpu && device.path().filename().string().starts_with("nvidia")) {
+            add(words, {"--dev-bind", device.path().string(), device.path().string()});
+        }
+    }
     for (const fs::path& path : sandbox.readable) {
         add(words, {"--ro-bind", path.string(), path.string()});
     }

@@ -18,14 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string why_not_included(const Context& context, const Built& built, const fs::path& file) {
-    static constexpr std::array<std::string_view, 5> closed = {
+    static constexpr std::array<std::string_view, 5> kClosed = {
         "solutions/", "tests/", "course/cli/", "course/protocol/", "course/trainer/"};
     static constexpr std::string_view kStandIn = "tests/harness/gpu/stand_in/";  // for CUDA
     const std::string name = inside(context.root, file);
     if (fs::equivalent(file, built.source) || name.starts_with(kStandIn)) {
         return "";
     }
-    const bool refused = std::any_of(closed.begin(), closed.end(), [&](std::string_view folder) {
+    const bool refused = std::any_of(kClosed.begin(), kClosed.end(), [&](std::string_view folder) {
         return name.starts_with(folder);
     });
     return refused ? fmt::format(
@@ -112,10 +112,10 @@ bool is_code(const std::string& section) {
 
 /// Code stands where compilers put it, and nothing runs before main but the constructors of objects.
 std::string why_not_section(const std::string& name, const std::string& flags) {
-    static constexpr std::array<std::string_view, 6> early = {".preinit_array", ".init",  ".fini",
-                                                              ".fini_array",    ".ctors", ".dtors"};
+    static constexpr std::array<std::string_view, 6> kEarly = {
+        ".preinit_array", ".init", ".fini", ".fini_array", ".ctors", ".dtors"};
     const bool code = flags.find("CODE") != std::string::npos;
-    if ((code && !is_code(name)) || std::find(early.begin(), early.end(), name) != early.end()) {
+    if ((code && !is_code(name)) || std::find(kEarly.begin(), kEarly.end(), name) != kEarly.end()) {
         return fmt::format("has a section {} of its own", name);
     }
     return "";

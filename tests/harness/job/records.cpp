@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/job/crash.hpp"
+#include "tests/harness/job/nonce.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -21,7 +21,6 @@ namespace {
 using nlohmann::json;
 
 int descriptor = -1;
-std::string nonce;
 
 [[noreturn]] void lose_records() {
     const std::string reason = std::strerror(errno);
@@ -36,7 +35,7 @@ std::string nonce;
 }
 
 void write_line(json line) {
-    line["nonce"] = nonce;
+    line["nonce"] = nonce();
     // a student's bytes may be no UTF-8: replaced, never an exception
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
     std::size_t written = 0;
@@ -88,9 +87,6 @@ json where(const TestRun& test) {
 
 void open_records(const std::string& folder, int rank) {
     const std::string file = folder + "/rank-" + std::to_string(rank) + ".jsonl";
-    const char* const given = std::getenv(kEnvNonce);
-    nonce = given == nullptr ? "" : given;
-    unsetenv(kEnvNonce);
     descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor < 0) {
         throw std::runtime_error("cannot write " + file);

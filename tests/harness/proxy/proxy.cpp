@@ -41,7 +41,6 @@ pid_t load(char* const* command) {
         for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
             std::signal(signal, SIG_DFL);
         }
-        unsetenv(dist::harness::kEnvNonce);  // ranks read it from their proxies
         execv(command[0], command);
         refuse(std::string("cannot start ") + command[0]);
     }
