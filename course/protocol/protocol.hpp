@@ -54,7 +54,7 @@ inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests afte
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
-// "1": what may be read of this process by others, and by files of /proc, is nobody's, not even its own.
+// "1": while tests run, ranks write below the folder that they are in, /tmp and /dev alone.
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
 inline constexpr const char* kEnvGarble =
     "SHARDLINGS_GARBLE";  // what code under test receives is not what was sent: "1" other bytes, "2" zeros

@@ -32,6 +32,7 @@
 #include "course/runtime/clock.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
+#include "tests/harness/job/closed.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/ranks.hpp"
 #include "tests/harness/job/records.hpp"
@@ -236,6 +237,7 @@ void note_exit() {
     write_plan(plan, many);
     my_slot().planned = 1;
     follow_blocks();
+    close_files_if_asked();
     session::run();
     write_finished();
     my_slot().end = End::finished;

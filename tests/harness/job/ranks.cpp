@@ -55,9 +55,6 @@ void become(int rank, pid_t loaded) {
     const pid_t proxy = slot_of(rank).proxy;
     take_environment_of(proxy);
     setpgid(0, getpgid(proxy));
-    if (const char* closed = std::getenv(kEnvClosed); closed != nullptr && *closed == '1') {
-        prctl(PR_SET_DUMPABLE, 0);  // /proc/self/mem would be a way past every protection
-    }
 }
 
 // Notes how one has ended; false when there is none that could.
