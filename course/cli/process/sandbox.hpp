@@ -18,7 +18,7 @@ namespace dist::cli {
 struct Sandbox {
     std::vector<std::filesystem::path> readable = {};  // each at its own place
     std::vector<std::filesystem::path> writable = {};
-    bool gpu = false;        // NVIDIA's devices are there as well
+    bool gpu = false;       // NVIDIA's devices are there as well
     long scratch_mb = 512;  // of /tmp and of /dev/shm, each
     long memory_mb = 0;     // of address space, a process; 0: no limit
     long file_mb = 512;     // the longest file

@@ -298,7 +298,8 @@ constexpr std::array<std::string_view, 3> kCompilers = {
 /// The C++ library, and operators new and delete, as the linker knows them: after what says vtable, thunk or const stands std,
 /// or one of its short forms.
 constexpr const char* kOfTheCxxLibrary =
-    "_Z(T[VTISc]|GV|T[hv][0-9n_]*)?N?[KVRO]*S[tabsiod].*|_Z(n[wa]|d[la]).*|_ZT[IV]N10__cxxabiv1.*|_ZT["
+    "_Z(T[VTISc]|GV|T[hv][0-9n_]*)?N?[KVRO]*S[tabsiod].*|_Z(n[wa]|d[la]).*|_ZT[IV]N10__cxxabiv1.*|_"
+    "ZT["
     "IS][a-z].*";
 
 /// LibTorch, the course, and libstdc++'s own, in names as the linker knows them.
