@@ -18,12 +18,12 @@ namespace dist::cli {
 struct LaunchOptions {
     int ranks = 0;  // 0: as many as the test uses; otherwise only worlds of this size
     std::uint64_t seed = 1;
-    std::string test;      // only tests whose name holds this
-    bool many = false;     // only tests with the tag [many], on kManyRanks ranks
-    bool delays = false;   // seeded delays in MPI calls
-    int garble = 0;        // 1, 2: what is received is not what was sent; see kEnvGarble
-    double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
-    bool keep = false;     // leave the run folder
+    std::string test = {};  // only tests whose name holds this
+    bool many = false;      // only tests with the tag [many], on kManyRanks ranks
+    bool delays = false;    // seeded delays in MPI calls
+    int garble = 0;         // 1, 2: what is received is not what was sent; see kEnvGarble
+    double compute_s = 0;   // CPU seconds without progress that a rank may take; 0: the usual limit
+    bool keep = false;      // leave the run folder
     double wall_limit_s = 300;
     Strictness strictness = Strictness::learner;
     const Sandbox* sandbox = nullptr;  // where the processes run; none: nowhere in particular
