@@ -1,5 +1,7 @@
 #include "course/cli/launch/attempt.hpp"
 
+#include <fmt/format.h>
+
 #include "course/cli/exercises/stub.hpp"
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/launch/plan.hpp"
@@ -11,15 +13,21 @@ namespace dist::cli {
 
 Result refused(Result result, const std::vector<Objection>& objections) {
     result.status = State::forbidden;
+    TestResult& test = result.tests.emplace_back();
+    test.name = "the file keeps to what answers may use";
+    test.planned = false;
+    test.status = State::forbidden;
     for (const Objection& objection : objections) {
-        TestResult& test = result.tests.emplace_back();
-        test.name = "the file leaves to the tests what is theirs";
-        test.planned = false;
-        test.status = State::forbidden;
-        test.message = "it " + objection.sentence;
-        test.where = objection.where;
-        test.repro = shell_line({"./shardlings", "run", result.exercise});
+        test.message += fmt::format(
+            "{}{} {}", test.message.empty() ? "" : "\n",
+            objection.where.empty() ? "it" : objection.where, objection.sentence
+        );
     }
+    std::vector<std::string> words = {"./shardlings", "run", result.exercise};
+    if (!result.as.empty()) {
+        words.insert(words.end(), {"--as", result.as});
+    }
+    test.repro = shell_line(words);
     return result;
 }
 
