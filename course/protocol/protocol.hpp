@@ -4,7 +4,8 @@
 // The launcher makes an empty folder (the run folder), puts a zeroed file of sizeof(Board) bytes
 // named "board" into it and one with a word that it has drawn, "nonce", and starts `mpirun ... rank_proxy TEST`
 // with the environment below. The test's program removes the nonce as it reads it, before anything else of it
-// runs. In that folder a test process leaves, for each rank R:
+// runs; its first letter says whether what code under test receives is what was sent: 0 it is, 1 it is other bytes,
+// 2 it is zeros. In that folder a test process leaves, for each rank R:
 //
 //   rank-R.out    everything the rank wrote to standard output and standard error
 //   rank-R.jsonl  one JSON object a line, each complete as soon as its newline is there:
@@ -56,8 +57,6 @@ inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
 // "1": while tests run, ranks write below the folder that they are in, /tmp and /dev alone.
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
-inline constexpr const char* kEnvGarble =
-    "SHARDLINGS_GARBLE";  // what code under test receives is not what was sent: "1" other bytes, "2" zeros
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -48,6 +48,9 @@ TEST_CASE("no comment or literal hides what a compiler sees") {
     CHECK(words_of("as\\\nm") == Words{"asm"});
     CHECK(words_of("as\\\r\nm") == Words{"asm"});
     CHECK(words_of("// a \\\n asm\nb") == Words{"b"});
+    CHECK(words_of("\"a\\ \t\n\" asm \"b\"") == Words{"asm"});  // blanks behind the backslash
+    CHECK(words_of("A(0e+a'b) asm C('')") == Words{"A", "0e+a'b", "asm", "C"});
+    CHECK(words_of(".5e-3'1 1.asm asm") == Words{".5e-3'1", "1.asm", "asm"});
     CHECK(words_of("/\\\n/ asm\nb") == Words{"b"});
     CHECK(words_of("1'000 asm 1'/*' asm '*/'") == Words{"1'000", "asm", "1", "asm"});
     CHECK(words_of("\"/*\" asm \"*/\"") == Words{"asm"});
@@ -76,9 +79,31 @@ TEST_CASE("assembler and the stack are refused to everybody, joined words to who
     CHECK(objections_of("#define J(a, b) a##b", Strictness::learner) == 0);
 }
 
+TEST_CASE("what a preprocessor makes of a file is looked at where it is the file's own") {
+    const std::string text =
+        "# 1 \"/x/a.cpp\"\n# 1 \"/usr/include/b.h\" 1\nint f() __asm__(\"g\");\n# 4 \"/x/a.cpp\" "
+        "2\nint own;\n"
+        "long h() __asm__(\"k\");\n";
+    const auto found = objections_to_preprocessed(text, "/x/a.cpp", "a.cpp");
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].where == "a.cpp:5");
+    const auto count = [](const std::string& line) {
+        return objections_to_preprocessed("# 1 \"a.cpp\"\n" + line + "\n", "a.cpp", "a.cpp").size();
+    };
+    CHECK(count("__attribute__((section(\"x\"))) int a;") == 1);
+    CHECK(count("[[gnu::section(\"x\")]] int a;") == 1);
+    CHECK(count("int section = 0;") == 0);
+    CHECK(count("#ident \"x\"") == 1);
+    CHECK(count("int ident = 0;") == 0);
+}
+
 TEST_CASE("what computes may be needed, what reaches further may not") {
     for (const char* const name :
          {"MPI_Send",
+          "ompi_mpi_float",
+          "ompi_mpi_errors_return",
+          "ompi_request_null",
+          "feholdexcept",
           "memcpy",
           "__memcpy_chk",
           "strlen",
@@ -153,6 +178,7 @@ TEST_CASE("what computes may be needed, what reaches further may not") {
           "socket",
           "process_vm_writev",
           "shm_open",
+          "MPI_Win_allocate_shared",
           "_ZN4dist7harness12current_testEv",
           "_ZTIN5Catch20TestFailureExceptionE",
           "_ZTVN4dist7harness7SkippedE"}) {

@@ -318,6 +318,14 @@ Built build_as(
     if (!linked.ok()) {
         built = failed(context, recipe.program, file, linked.output);
     }
+    if (caution.sandbox) {
+        const std::string seen = (folder / "file.ii").string();
+        const std::string preprocess =
+            replaced(replaced(compile, " -c ", " -E -c "), " -o " + object, " -o " + seen);
+        if (run(context, in_sandbox(context, recipe, preprocess, file, folder), options).ok()) {
+            built.preprocessed = context.build_folder() / seen;
+        }
+    }
     built.ok = linked.ok();
     built.executable = context.build_folder() / executable;
     built.source = file;

@@ -15,8 +15,9 @@ struct Built {
     std::filesystem::path executable;
     std::string error;  // the first error only, paths relative to the repository; for people
     std::string log;    // everything the compiler said
-    std::filesystem::path source;                 // the file under test
-    std::filesystem::path object;                 // what became of it; empty: it did not compile
+    std::filesystem::path preprocessed;  // by a cautious build: what the compiler saw of it
+    std::filesystem::path source;        // the file under test
+    std::filesystem::path object;        // what became of it; empty: it did not compile
     std::vector<std::filesystem::path> included;  // by it
     std::vector<std::filesystem::path> others;    // the rest of the program, but shared libraries
     double compile_s = 0;

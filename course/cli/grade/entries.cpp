@@ -84,6 +84,12 @@ std::vector<std::string> entries_of_folder(
 
 using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
+/// What libarchive has to say of what went wrong; it may be at a loss.
+std::string error_of(archive* from) {
+    const char* const text = archive_error_string(from);
+    return text == nullptr ? "nobody knows why" : text;
+}
+
 /// The entry's bytes, up to `most` and one more.
 std::string read_data(archive* from, std::size_t most) {
     std::string text(most + 1, '\0');
@@ -109,7 +115,7 @@ std::vector<std::string> entries_of_archive(
     std::vector<std::string> refused;
     constexpr std::size_t kBlock = 65536;
     if (archive_read_open_filename(from.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
-        return {fmt::format("the archive cannot be read: {}", archive_error_string(from.get()))};
+        return {fmt::format("the archive cannot be read: {}", error_of(from.get()))};
     }
     archive_entry* entry = nullptr;
     std::size_t count = 0;
@@ -119,9 +125,9 @@ std::vector<std::string> entries_of_archive(
             break;
         }
         if (status < ARCHIVE_WARN) {
-            refused.push_back(fmt::format(
-                "the archive is broken from here on: {}", archive_error_string(from.get())
-            ));
+            refused.push_back(
+                fmt::format("the archive is broken from here on: {}", error_of(from.get()))
+            );
             break;
         }
         // what has been unpacked to come here counts: a bomb is small outside, and long inside

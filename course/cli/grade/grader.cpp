@@ -7,7 +7,7 @@
 //   3. The launcher's plan (launch/plan.hpp): each test that the source has, on each rank, with the nonce of the job.
 //   4. The reference, run with the same seeds, says how many checks each rank makes in each test: a test that was
 //      left early made fewer.
-//   5. All runs again with messages garbled on their way (SHARDLINGS_GARBLE), in two ways. What the reference can do in
+//   5. All runs again with messages garbled on their way, in two ways. What the reference can do in
 //      neither, an answer cannot do in both, unless what it gives was not in the messages: found in memory, computed again
 //      from the inputs' seed, or said by a check that no longer checks. Half of such tests are a verdict; one is shown to
 //      the instructor.
@@ -177,7 +177,8 @@ void Grader::prepare(const Exercise& exercise) {
     reference.recipe = cli::prepare(context_, program);
     reference.sandbox.readable = library_folders(reference.recipe);
     reference.sandbox.gpu = program.for_gpu();
-    const Built built = build_as(context_, reference.recipe, exercise.solution(), caution());
+    reference.built = build_as(context_, reference.recipe, exercise.solution(), caution());
+    const Built& built = reference.built;
     if (!built.ok) {
         reference.broken = "the reference itself does not build here: " + built.error;
         return;
@@ -238,6 +239,15 @@ std::set<std::string> Grader::right_without_messages(
         std::erase_if(suspects, [&](const std::string& test) { return !passed.contains(test); });
     }
     return suspects;
+}
+
+bool Grader::reference_passes(const Reference& reference, const Exercise& exercise) {
+    const LaunchOptions options = options_for(reference, options_.seeds.front());
+    const Result result = launch(
+        context_, program_to_grade(exercise), reference.built.executable, exercise.solution(),
+        options
+    );
+    return result.status == State::pass;
 }
 
 Result Grader::run_seeds(
@@ -303,6 +313,15 @@ Result Grader::judge(
         result = refused(result_of(program, {}, file), found);
     } else if (built.ok) {
         result = run_seeds(reference, program, built, file, flags);
+        if (result.status == State::harness_error) {  // once may be chance
+            result = run_seeds(reference, program, built, file, flags);
+        }
+        if (result.status == State::harness_error && reference_passes(reference, exercise)) {
+            result.status = State::crash;
+            result.message = "it cannot be judged, twice, where the reference can";
+        } else if (result.status == State::skipped) {
+            refuse(result, "no test is left out", "the reference leaves out none here");
+        }
     } else {
         result = result_with(exercise, State::build_error, built.error);
         result.build_log = built.log;

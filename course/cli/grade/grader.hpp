@@ -43,6 +43,7 @@ class Grader {
     /// What the reference does, on this machine, with these seeds.
     struct Reference {
         Recipe recipe;
+        Built built;
         Sandbox sandbox;
         std::string stub;     // the file as it is handed out
         std::string skipped;  // why nothing can be run here
@@ -62,7 +63,9 @@ class Grader {
         const std::filesystem::path& file,
         std::vector<std::string>& flags
     );
-    /// A run in which messages are garbled; way as in kEnvGarble.
+    /// Whether the reference passes now, with the first seed.
+    bool reference_passes(const Reference& reference, const Exercise& exercise);
+    /// A run in which messages are garbled; way as in LaunchOptions::garble.
     Result garbled(
         const Reference& reference,
         const Program& program,

@@ -102,8 +102,12 @@ Submission read_submission(const fs::path& place, const std::string& name, const
         }
         places[exercise].push_back(entry.path);
     };
-    for (std::string& sentence : for_each_entry(place, take)) {
-        submission.notes.push_back(std::move(sentence));
+    try {
+        for (std::string& sentence : for_each_entry(place, take)) {
+            submission.notes.push_back(std::move(sentence));
+        }
+    } catch (const std::exception& error) {  // of one submission; the others are to be graded
+        submission.notes.push_back(fmt::format("cannot be read: {}", error.what()));
     }
     for (auto& [exercise, paths] : places) {
         if (paths.size() > 1) {

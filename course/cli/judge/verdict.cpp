@@ -187,6 +187,14 @@ TestResult merge_death(
     return test;
 }
 
+/// Who was stopped for a call that is forbidden, and hides it, has called it all the same.
+void blame_if_forbidden(TestResult& test, const harness::Board& board) {
+    if (test.status == State::harness_error && board.stop == harness::Stop::forbidden) {
+        test.status = State::forbidden;
+        test.message = board.stop_message;
+    }
+}
+
 /// A program that ran other tests than those of its source.
 TestResult other_plan(int ranks) {
     TestResult test;
@@ -226,6 +234,7 @@ Verdict judge(const Job& job) {
         }
         if (std::find(records.begin(), records.end(), nullptr) == records.end()) {
             verdict.tests.push_back(merge(plan[t], records));
+            blame_if_forbidden(verdict.tests.back(), *job.board);
             continue;
         }
         if (all_finished && t > 0) {  // they were told to, at the first test that failed

@@ -73,9 +73,11 @@ void tell(const Context& context, const harness::Board& board) {
 }
 
 /// A word that nobody knows before.
-std::string draw_nonce() {
+std::string draw_nonce(int garble) {
     std::random_device device;
-    return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+    return fmt::format(
+        "{}{:08x}{:08x}{:08x}{:08x}", garble, device(), device(), device(), device()
+    );
 }
 
 Environment job_environment(
@@ -106,9 +108,6 @@ Environment job_environment(
     }
     if (options.many) {
         environment.emplace_back(harness::kEnvMany, "1");
-    }
-    if (options.garble != 0) {
-        environment.emplace_back(harness::kEnvGarble, std::to_string(options.garble));
     }
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
@@ -174,7 +173,7 @@ Verdict run_job(
     // not the repository: code under test may write files there, or clear it
     run_options.folder = folder.path() / "work";
     fs::create_directory(run_options.folder);
-    const std::string nonce = draw_nonce();
+    const std::string nonce = draw_nonce(options.garble);
     std::ofstream(folder.path() / "nonce") << nonce;
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
     const std::string shared =

@@ -21,7 +21,7 @@ struct LaunchOptions {
     std::string test = {};  // only tests whose name holds this
     bool many = false;      // only tests with the tag [many], on kManyRanks ranks
     bool delays = false;    // seeded delays in MPI calls
-    int garble = 0;         // 1, 2: what is received is not what was sent; see kEnvGarble
+    int garble = 0;         // 1, 2: what is received is not what was sent; see protocol.hpp
     double compute_s = 0;   // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;      // leave the run folder
     double wall_limit_s = 300;

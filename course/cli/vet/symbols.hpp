@@ -24,9 +24,14 @@ struct Symbol {
     [[nodiscard]] std::string readable() const;
 };
 
+/// A shared library has two; the other one is for whoever looks for mistakes in it.
+enum class Table { linkers, dynamic };
+
 /// All that are global.
 std::vector<Symbol> symbols_of(
-    const Context& context, const std::vector<std::filesystem::path>& objects
+    const Context& context,
+    const std::vector<std::filesystem::path>& objects,
+    Table table = Table::linkers
 );
 
 /// What why_not_needed() says of a name that it has never heard of.

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
+#include <sstream>
 
 namespace dist::cli {
 namespace {
@@ -37,11 +40,14 @@ class Lexer {
         skip_splices();
         return at_ >= source_.size();
     }
-    /// A backslash at the end of a line joins it with the next, also inside of a word.
+    /// A backslash at the end of a line joins it with the next, also inside of a word; blanks may follow it.
     void skip_splices() {
-        while (source_.substr(at_).starts_with("\\\n") || source_.substr(at_).starts_with("\\\r\n")
-        ) {
-            at_ = source_.find('\n', at_) + 1;
+        while (at_ < source_.size() && source_[at_] == '\\') {
+            const std::size_t end = source_.find_first_not_of(" \t\f\v\r", at_ + 1);
+            if (end == std::string_view::npos || source_[end] != '\n') {
+                return;
+            }
+            at_ = end + 1;
             ++line_;
         }
     }
@@ -57,9 +63,13 @@ class Lexer {
         return at_ < source_.size() ? source_[at_] : '\n';
     }
 
-    /// 1'000
-    bool at_separator() {
-        return peek() == '\'' && at_ + 1 < source_.size() && is_name_char(source_[at_ + 1]);
+    /// A number, as a preprocessor sees it: 1'000, 1.5, 1e+10, 0x1p-3.
+    bool goes_on(char before) {
+        const char c = peek();
+        const bool separator =
+            c == '\'' && at_ + 1 < source_.size() && is_name_char(source_[at_ + 1]);
+        const bool sign = (c == '+' || c == '-') && std::strchr("eEpP", before) != nullptr;
+        return separator || sign || c == '.';
     }
 
     void step() {
@@ -80,7 +90,7 @@ class Lexer {
             }
         } else if (c == '"' || c == '\'') {
             literal(c);
-        } else if (is_name_char(c)) {
+        } else if (is_name_char(c) || (c == '.' && std::isdigit(static_cast<unsigned char>(peek())) != 0)) {
             word(c, line);
         } else if (c == '#' && peek() == '#') {
             next();
@@ -104,8 +114,8 @@ class Lexer {
 
     void word(char first, int line) {
         std::string text(1, first);
-        const bool number = std::isdigit(static_cast<unsigned char>(first)) != 0;
-        while (!at_end() && (is_name_char(peek()) || (number && at_separator()))) {
+        const bool number = first == '.' || std::isdigit(static_cast<unsigned char>(first)) != 0;
+        while (!at_end() && (is_name_char(peek()) || (number && goes_on(text.back())))) {
             text += next();
         }
         if (peek() == '"' && is_one_of(kRawPrefixes, text)) {
@@ -170,6 +180,44 @@ std::vector<Objection> objections_to_text(
     for (const Token& token : tokens_of(source)) {
         if (const std::string sentence = why_not(token, strictness); !sentence.empty()) {
             found.push_back({sentence, fmt::format("{}:{}", file, token.line)});
+        }
+    }
+    return found;
+}
+
+std::vector<Objection> objections_to_preprocessed(
+    const std::string& text, const std::string& source, const std::string& file
+) {
+    // `# 14 "/path/file.cpp" 2` stands before what is of line 14 of that file
+    std::string own;
+    std::vector<int> numbers = {0};
+    bool is_own = false;
+    int number = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line); ++number) {
+        if (line.starts_with("# ")) {
+            is_own = line.find("\"" + source + "\"") != std::string::npos;
+            number = std::atoi(line.c_str() + 2) - 1;
+        } else if (is_own) {
+            own += line + "\n";
+            numbers.push_back(number);
+        }
+    }
+    const bool attributes =
+        own.find("__attribute") != std::string::npos || own.find("gnu") != std::string::npos;
+    std::vector<Objection> found;
+    for (const Token& token : tokens_of(own)) {
+        const bool section = token.text == "section" || token.text == "__section__";
+        const bool ident = token.text == "ident" || token.text == "sccs";
+        const std::string sentence =
+            (section && attributes) || (ident && own.find("#" + token.text) != std::string::npos)
+                ? "writes into the assembler's text"
+                : why_not(token, Strictness::grader);
+        if (!sentence.empty()) {
+            found.push_back(
+                {sentence,
+                 fmt::format("{}:{}", file, numbers.at(static_cast<std::size_t>(token.line)))}
+            );
         }
     }
     return found;

@@ -4,6 +4,8 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
+#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -59,13 +61,37 @@ struct Taken {
     std::set<std::string> strong;
 };
 
-Taken taken_by_course(const Context& context, const Built& built) {
-    Taken taken;
-    for (const Symbol& symbol : symbols_of(context, built.others)) {
-        if (!symbol.is_needed()) {
-            taken.all.insert(symbol.name);
-            if (!symbol.is_weak()) {
-                taken.strong.insert(symbol.name);
+/// The C and C++ libraries, whose functions an answer's would take the place of.
+std::vector<fs::path> system_libraries(const Context& context) {
+    std::vector<fs::path> files;
+    for (const char* const library : {"libstdc++.so.6", "libc.so.6"}) {
+        std::string file = run(context, {"c++", std::string("-print-file-name=") + library}).output;
+        file.resize(std::min(file.find('\n'), file.size()));
+        if (fs::path(file).is_absolute()) {  // else the compiler knows of none
+            files.emplace_back(file);
+        }
+    }
+    return files;
+}
+
+/// Of one test the same for every answer: found once in a command.
+const Taken& taken_by_others(const Context& context, const Built& built) {
+    static std::mutex one_at_a_time;
+    static std::map<std::vector<fs::path>, Taken> known;
+    const std::lock_guard lock(one_at_a_time);
+    const auto [place, is_new] = known.try_emplace(built.others);
+    Taken& taken = place->second;
+    if (is_new) {
+        std::vector<Symbol> symbols = symbols_of(context, built.others);
+        for (Symbol& symbol : symbols_of(context, system_libraries(context), Table::dynamic)) {
+            symbols.push_back(std::move(symbol));
+        }
+        for (const Symbol& symbol : symbols) {
+            if (!symbol.is_needed()) {
+                taken.all.insert(symbol.name);
+                if (!symbol.is_weak()) {
+                    taken.strong.insert(symbol.name);
+                }
             }
         }
     }
@@ -112,10 +138,12 @@ bool is_code(const std::string& section) {
 
 /// Code stands where compilers put it, and nothing runs before main but the constructors of objects.
 std::string why_not_section(const std::string& name, const std::string& flags) {
-    static constexpr std::array<std::string_view, 6> kEarly = {
-        ".preinit_array", ".init", ".fini", ".fini_array", ".ctors", ".dtors"};
+    static constexpr std::array<std::string_view, 7> kEarly = {
+        ".preinit_array", ".init", ".fini", ".fini_array", ".ctors", ".dtors", ".interp"};
     const bool code = flags.find("CODE") != std::string::npos;
-    if ((code && !is_code(name)) || std::find(kEarly.begin(), kEarly.end(), name) != kEarly.end()) {
+    const bool written = flags.find("READONLY") == std::string::npos;
+    if ((code && (written || !is_code(name))) || name.starts_with(".gnu.lto") ||
+        std::find(kEarly.begin(), kEarly.end(), name) != kEarly.end()) {
         return fmt::format("has a section {} of its own", name);
     }
     return "";
@@ -127,13 +155,18 @@ std::vector<Objection> objections(
     const Context& context, const Program& program, const Built& built, Strictness strictness
 ) {
     const std::string file = built.source.filename().string();
-    std::vector<Objection> found = objections_to_text(read_text(built.source), file, strictness);
+    const std::string source = read_text(built.source);
+    std::vector<Objection> found = objections_to_text(source, file, strictness);
+    if (found.empty() && !built.preprocessed.empty()) {  // macros of headers hide words as well
+        found =
+            objections_to_preprocessed(read_text(built.preprocessed), built.source.string(), file);
+    }
     for (const fs::path& included : built.included) {
         if (const std::string why = why_not_included(context, built, included); !why.empty()) {
             found.push_back({why, ""});
         }
     }
-    const Taken taken = taken_by_course(context, built);
+    const Taken& taken = taken_by_others(context, built);
     std::vector<std::string> unknown;
     for (const Symbol& symbol : symbols_of(context, {built.object})) {
         if (symbol.is_needed()) {
