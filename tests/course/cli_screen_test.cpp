@@ -5,6 +5,7 @@
 
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/report/fit.hpp"
+#include "course/cli/report/fold.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -47,6 +48,58 @@ TEST_CASE("a line that wraps takes more than one row") {
     const std::string report = "  pass  a\n" + std::string(100, 'x') + "\n";
     CHECK(fitted(report, {3, 50}, "ring") == report);
     CHECK_FALSE(has(fitted(report, {3, 40}, "ring"), "pass"));
+}
+
+TEST_CASE("what is left out is counted in whole lines, and none is cut in two") {
+    std::string report = "  FAIL  the first\n";
+    for (int i = 0; i < 20; ++i) {
+        report += "        a sentence that takes two rows of a window of forty\n";
+    }
+    const std::string text =
+        fitted(report + "\n0 passed\nAgain:\nStuck?\nEdit:\n", {24, 40}, "ring");
+    CHECK(has(text, "two rows\n          of a window of forty\n        ... 12 more lines:\n"));
+    CHECK(has(text, "        ./shardlings run ring\n\n0 passed\n"));
+}
+
+TEST_CASE("a line that is too long goes on between words, under its second column") {
+    CHECK(folded("  four words, no column\n", 14) == "  four words,\n    no column\n");
+    CHECK(folded("Read:  a b c d e f g h i j k\n", 22) == "Read:  a b c d e f g h\n       i j k\n");
+    CHECK(folded("all of it fits\n", 14) == "all of it fits\n");
+    CHECK(
+        folded(std::string(300, 'x') + " y\n", std::string::npos) == std::string(300, 'x') + " y\n"
+    );
+}
+
+TEST_CASE("colours and letters of several bytes take no room of their own") {
+    const std::string line = "  \033[31mFAIL \033[0m caf\u00e9 au lait\n";
+    CHECK(folded(line, 20) == line);
+    CHECK(folded(line, 19) == "  \033[31mFAIL \033[0m caf\u00e9 au\n    lait\n");
+    CHECK(folded(line, 26) == line);
+}
+
+TEST_CASE("a path that is longer than a line goes on behind a slash") {
+    CHECK(
+        folded("Edit:  exercises/03_ring_and_tree/ring_reduce.cpp\n", 36) ==
+        "Edit:  exercises/03_ring_and_tree/\n       ring_reduce.cpp\n"
+    );
+}
+
+TEST_CASE("a command stays whole, to be copied") {
+    const std::string command = "./shardlings run ring --test 'a b c d e f'";
+    CHECK(folded("Again:  " + command + "\n", 44) == "Again:\n  " + command + "\n");
+    CHECK(folded("Again:  " + command + "\n", 20) == "Again:\n  " + command + "\n");
+    CHECK(folded("One way: ./shardlings list\n", 22) == "One way:\n  ./shardlings list\n");
+}
+
+TEST_CASE("of a quoted source line what is around the mark stays, with the mark under it") {
+    const std::string code = "   12 | " + std::string(50, 'a') + "bcd\n";
+    const std::string mark = "      | " + std::string(50, ' ') + "^~~\n";
+    const std::string before(11, ' ');
+    CHECK(
+        folded("error: b\n" + code + mark, 30) ==
+        "error: b\n   12 | " + std::string(11, 'a') + "bcd\n      | " + before + "^~~\n"
+    );
+    CHECK(folded(code + mark, 80) == code + mark);
 }
 
 TEST_CASE("the stack of an exercise is all that it uses, and nothing else") {

@@ -40,12 +40,6 @@ std::string and_more(long count) {
     return count > 0 ? fmt::format("\n(+{} more: --verbose)", count) : "";
 }
 
-/// A source line as the compiler quotes it: "   12 |     return 1;".
-bool is_excerpt(const std::string& line) {
-    const std::size_t bar = line.find_first_not_of(" 0123456789");
-    return bar != std::string::npos && bar > 0 && line[bar] == '|' && line[bar - 1] == ' ';
-}
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
     for (std::size_t at = text.find(from); at != std::string::npos;
          at = text.find(from, at + to.size())) {
@@ -183,6 +177,11 @@ std::string cmake_error(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+bool is_excerpt(const std::string& line) {
+    const std::size_t bar = line.find_first_not_of(" 0123456789");
+    return bar != std::string::npos && bar > 0 && line[bar] == '|' && line[bar - 1] == ' ';
+}
 
 std::string readable_signature(std::string symbol) {
     for (const std::string_view any_extent : {", 18446744073709551615ul>", ", -1ul>"}) {

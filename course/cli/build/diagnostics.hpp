@@ -20,6 +20,9 @@ std::string first_error(
     std::string_view header = {}
 );
 
+/// Whether a line is one of source as the compiler quotes it, "   12 |     return 1;", or the marks under it.
+bool is_excerpt(const std::string& line);
+
 /// A linker's spelling of a signature as people write it: "ring_shift(std::span<const float>)".
 std::string readable_signature(std::string symbol);
 

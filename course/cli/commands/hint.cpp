@@ -2,33 +2,20 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/exercises/select.hpp"
+#include "course/cli/process/screen.hpp"
+#include "course/cli/report/fold.hpp"
 
 namespace dist::cli {
 namespace {
 
-constexpr std::size_t kColumns = 80;
-
-// The words in lines of at most so many columns, indented.
-std::string wrapped(const std::string& text) {
-    std::istringstream words(text);
-    std::string result = " ";
-    std::size_t column = 1;
-    for (std::string word; words >> word; column += word.size() + 1) {
-        if (column + word.size() >= kColumns) {
-            result += "\n ";
-            column = 1;
-        }
-        result += " " + word;
-    }
-    return result;
-}
+constexpr std::size_t kColumns = 80;  // at most: longer lines are hard to read
 
 void print_hints(Context& context, const std::string& name) {
     const Manifest manifest = read_manifest(context.root);
@@ -37,15 +24,20 @@ void print_hints(Context& context, const std::string& name) {
 
     int& seen = progress.hints[exercise.name];
     const int total = static_cast<int>(exercise.hints.size());
-    seen = std::clamp(seen + 1, 1, total);
+    seen = std::clamp(seen, 0, total - 1) + 1;
+    const std::size_t columns = std::min(kColumns, columns_of(STDOUT_FILENO));
     for (int k = 1; k <= seen; ++k) {
         const std::string& hint = exercise.hints[static_cast<std::size_t>(k - 1)];
-        fmt::print("{}, hint {} of {}:\n{}\n\n", exercise.name, k, total, wrapped(hint));
+        print_folded(fmt::format("{}, hint {} of {}:\n", exercise.name, k, total));
+        fmt::print("{}\n\n", folded_line("  " + hint, columns, 2));
     }
-    fmt::print("The task:  {}\n", exercise.header().string());
-    fmt::print("Edit:      {}\n", exercise.source().string());
+    print_folded(fmt::format(
+        "The task:  {}\nEdit:      {}\n", exercise.header().string(), exercise.source().string()
+    ));
     if (seen == total) {
-        fmt::print("That was the last hint. ./shardlings solution {} --force\n", exercise.name);
+        print_folded(
+            fmt::format("That was the last hint. ./shardlings solution {} --force\n", exercise.name)
+        );
     }
     write_progress(context.root, progress);
 }

@@ -1,15 +1,18 @@
 // list: every exercise, what is done, and what comes next.
 #include <algorithm>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/exercises/progress.hpp"
+#include "course/cli/process/screen.hpp"
+#include "course/cli/report/fold.hpp"
 #include "course/cli/report/report.hpp"
 
 namespace dist::cli {
@@ -58,17 +61,45 @@ void print_json(const Manifest& manifest, const Progress& progress, const Exerci
     fmt::print("{}\n", document.dump(2));
 }
 
-void print_table(const Manifest& manifest, const Progress& progress, const Exercise* next) {
+// columns of a window
+constexpr std::size_t kWhole = 110;  // has room for everything
+constexpr std::size_t kBeside = 70;  // has room for titles beside names
+
+struct Row {
+    std::string state, name, difficulty, importance, minutes, needs, title;
+};
+
+std::string stars(int count) {
+    return std::string(static_cast<std::size_t>(count), '*');
+}
+
+/// The row in a window: a narrow one shows what it takes to choose, a very narrow one titles under names.
+std::string line_of(const Row& row, std::size_t name_width, std::size_t window) {
+    std::string line = row.state + "  " + row.name;
+    if (window < kBeside) {
+        return line + "\n" + folded_line("      " + row.title, window, 6) + "\n";
+    }
+    line += std::string(name_width - row.name.size(), ' ') + "  ";
+    line += window < kWhole ? fmt::format("{:>7}  ", row.minutes)
+                            : fmt::format(
+                                  "{:10}  {:10}  {:>7}  {:5}  ", row.difficulty, row.importance,
+                                  row.minutes, row.needs
+                              );
+    return folded_line(line + row.title, window, width_of(line)) + "\n";
+}
+
+void print_rows(
+    const Manifest& manifest, const Progress& progress, const Exercise* next, std::size_t window
+) {
     const bool colours = use_colours();
     std::size_t width = 0;
     for (const Exercise& exercise : manifest.exercises) {
         width = std::max(width, exercise.name.size());
     }
+    const Row heading = {"    ",    "exercise", "difficulty", "importance",
+                         "minutes", "needs",    "what"};
+    fmt::print("{}", line_of(heading, width, window));
     std::string chapter;
-    int done = 0;
-    int minutes_left = 0;
-    std::map<std::string_view, int> passed_over_why;
-    fmt::print("      {:{}}  difficulty  importance  minutes  needs  what\n", "exercise", width);
     for (const Exercise& exercise : manifest.exercises) {
         if (exercise.chapter != chapter) {
             chapter = exercise.chapter;
@@ -78,31 +109,48 @@ void print_table(const Manifest& manifest, const Progress& progress, const Exerc
         const Colour colour = state == "done"   ? Colour::green
                               : state == "next" ? Colour::yellow
                                                 : Colour::none;
-        done += state == "done" ? 1 : 0;
-        if (state == "skipped") {
+        const Row row = {
+            paint(state == "open" ? "    " : state.substr(0, 4), colour, colours),
+            exercise.name,
+            stars(exercise.difficulty),
+            stars(exercise.importance),
+            std::to_string(exercise.minutes),
+            exercise.needs,
+            exercise.title};
+        fmt::print("{}", line_of(row, width, window));
+    }
+}
+
+/// What is done, what is left, and what comes next.
+std::string summary(const Manifest& manifest, const Progress& progress, const Exercise* next) {
+    int done = 0;
+    int minutes_left = 0;
+    std::map<std::string_view, int> passed_over_why;
+    for (const Exercise& exercise : manifest.exercises) {
+        const std::string state = state_of_exercise(exercise, progress, next);
+        if (state == "done") {
+            ++done;
+        } else if (state == "skipped") {
             ++passed_over_why[passed_over(exercise, progress, gpu_here())];
+        } else {
+            minutes_left += exercise.minutes;
         }
-        minutes_left += state == "done" || state == "skipped" ? 0 : exercise.minutes;
-        fmt::print(
-            "{}  {:{}}  {:10}  {:10}  {:7}  {:5}  {}\n",
-            paint(state == "open" ? "    " : state.substr(0, 4), colour, colours), exercise.name,
-            width, std::string(static_cast<std::size_t>(exercise.difficulty), '*'),
-            std::string(static_cast<std::size_t>(exercise.importance), '*'), exercise.minutes,
-            exercise.needs, exercise.title
-        );
     }
-    fmt::print("\n");
+    std::string text = "\n";
     for (const auto& [why, count] : passed_over_why) {
-        fmt::print("{} passed over: {} {}\n", count, count == 1 ? "it" : "each", why);
+        text += fmt::format("{} passed over: {} {}\n", count, count == 1 ? "it" : "each", why);
     }
-    fmt::print("{} of {} done", done, manifest.exercises.size());
-    if (next != nullptr) {
-        fmt::print(
-            ", about {} minutes to go. Next: ./shardlings run {}\n", minutes_left, next->name
-        );
-    } else {
-        fmt::print(". Is it all still right? ./shardlings verify\n");
-    }
+    text += fmt::format("{} of {} done", done, manifest.exercises.size());
+    return text + (next == nullptr ? ". Is it all still right? ./shardlings verify\n"
+                                   : fmt::format(
+                                         ", about {} minutes to go. Next: ./shardlings run {}\n",
+                                         minutes_left, next->name
+                                     ));
+}
+
+void print_table(const Manifest& manifest, const Progress& progress, const Exercise* next) {
+    print_rows(manifest, progress, next, columns_of(STDOUT_FILENO));
+    print_folded(summary(manifest, progress, next));
 }
 
 }  // namespace

@@ -8,11 +8,14 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <system_error>
+#include <unistd.h>
 
 #include "course/cli/commands/command.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/screen.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/report/fold.hpp"
 
 namespace dist::cli {
 namespace {
@@ -90,7 +93,7 @@ int obey(CLI::App& app, const Context& context, int argc, char** argv) {
 
 /// The last words may have nobody left to read them: a closed terminal is no reason to abort.
 void complain(const std::string& text) {
-    std::fputs(("shardlings: " + text + "\n").c_str(), stderr);
+    std::fputs(folded("shardlings: " + text + "\n", columns_of(STDERR_FILENO)).c_str(), stderr);
 }
 
 }  // namespace

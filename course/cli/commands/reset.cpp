@@ -18,6 +18,7 @@
 #include "course/cli/exercises/stub.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
+#include "course/cli/report/fold.hpp"
 #include "course/files/atomic_file.hpp"
 
 namespace dist::cli {
@@ -51,7 +52,7 @@ void reset(Context& context, const Exercise& exercise) {
     const std::string stub = stub_to_put_back(context, exercise);
     const std::string mine = read_text(file);
     if (mine == stub) {
-        fmt::print("{} is the stub already.\n", exercise.source().string());
+        print_folded(exercise.source().string() + " is the stub already.\n");
         return;
     }
     const fs::path backup =
@@ -60,7 +61,7 @@ void reset(Context& context, const Exercise& exercise) {
     if (fs::exists(file)) {
         fs::create_directories((context.root / backup).parent_path());
         write_text(context.root / backup, mine);
-        fmt::print("Your file is kept: {}\n", backup.string());
+        print_folded(fmt::format("Your file is kept: {}\n", backup.string()));
     }
     write_text(file, stub);
     Progress progress = read_progress(context.root);
@@ -68,7 +69,7 @@ void reset(Context& context, const Exercise& exercise) {
     progress.hints.erase(exercise.name);
     progress.current = exercise.name;
     write_progress(context.root, progress);
-    fmt::print("{} is the stub again.\n", exercise.source().string());
+    print_folded(exercise.source().string() + " is the stub again.\n");
 }
 
 void add_reset(Command& app, Context& context) {

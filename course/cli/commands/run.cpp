@@ -11,6 +11,7 @@
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/report/fold.hpp"
 #include "course/cli/report/report.hpp"
 #include "course/cli/report/running_line.hpp"
 
@@ -88,7 +89,7 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
         fmt::print("{}\n", to_json(result));
     } else {
         const Telling telling = {arguments.output, next_exercise(context, manifest, exercise)};
-        fmt::print("{}", report(result, &exercise, use_colours(), telling));
+        print_folded(report(result, &exercise, use_colours(), telling));
     }
     return exit_status_of(result.status);
 }

@@ -1,9 +1,11 @@
 // watch: runs the current exercise at every save.
-#include <fmt/core.h>
+#include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 
 #include "course/cli/commands/command.hpp"
@@ -15,8 +17,11 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/keyboard.hpp"
 #include "course/cli/process/saved_file.hpp"
+#include "course/cli/process/screen.hpp"
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/report/fit.hpp"
+#include "course/cli/report/fold.hpp"
+#include "course/cli/report/footer.hpp"
 #include "course/cli/report/running_line.hpp"
 
 namespace dist::cli {
@@ -81,9 +86,9 @@ class Watch {
         line_.reset();
         context_.cancelled = nullptr;
         if (report) {
-            const auto screen = keyboard_.screen();
+            const auto screen = screen_of(STDOUT_FILENO);
             fmt::print("{}", screen ? fitted(*report, room(*screen), exercise_->name) : *report);
-            footer();
+            print_footer();
         }
     }
 
@@ -117,7 +122,7 @@ class Watch {
                 return;
             default:
                 answer(key);
-                footer();
+                print_footer();
         }
     }
 
@@ -130,8 +135,7 @@ class Watch {
         } else if (key == 'c') {
             command({"verify"});
         } else {
-            fmt::print("{} does not pass yet; h gives a hint.\n", exercise_->name);
-            std::fflush(stdout);
+            say(exercise_->name + " does not pass yet; h gives a hint.\n");
         }
     }
 
@@ -164,8 +168,7 @@ class Watch {
         }
         const Exercise* next = current_exercise(manifest_, progress);
         if (next == nullptr) {
-            fmt::print("All exercises that can run here are done. c runs them all again, q ends.\n"
-            );
+            say("All exercises that can run here are done. c runs them all again, q ends.\n");
             return;
         }
         open(*next);
@@ -173,51 +176,62 @@ class Watch {
     }
 
     void reset_current() {
-        fmt::print("Put the stub back into {}? y or n\n", exercise_->source().string());
+        say(fmt::format("Put the stub back into {}? y or n\n", exercise_->source().string()));
         std::optional<char> answer;
         while (!answer && !interrupted()) {
             answer = keyboard_.key(kLookEveryMs);
         }
-        if (answer == 'y') {
-            reset(context_, *exercise_);
-            again_ = true;
-        } else {
-            footer();
+        if (answer != 'y') {
+            print_footer();
+            return;
         }
+        try {
+            reset(context_, *exercise_);
+            file_->saved();  // by this very program
+            again_ = true;
+        } catch (const CommandError& error) {
+            say(std::string(error.what()) + "\n");
+            print_footer();
+        }
+    }
+
+    static void say(const std::string& text) {
+        print_folded(text);
+        std::fflush(stdout);
     }
 
     /// Nothing is cleared: what was said before stays above.
     void print_rule() const {
         const std::string source = exercise_->source().string();
-        const auto screen = keyboard_.screen();
+        const auto screen = screen_of(STDOUT_FILENO);
         const std::size_t used = source.size() + 6;
         const std::size_t rest = screen && screen->columns > used ? screen->columns - used : 0;
-        fmt::print(
-            "{}\n", screen ? fmt::format("\n---- {} {:-<{}}", source, "", rest) : source + " ..."
-        );
-        std::fflush(stdout);
+        say(screen ? fmt::format("\n---- {} {:-<{}}\n", source, "", rest) : source + " ...\n");
     }
 
     /// What the report may take, so that the rule, the bar and the keys are seen with it.
-    static Screen room(const Screen& screen) {
-        constexpr std::size_t kOthers = 6;
-        return {screen.rows > kOthers ? screen.rows - kOthers : 0, screen.columns};
+    Screen room(const Screen& screen) const {
+        const std::string last = footer();
+        const auto others =
+            3 + static_cast<std::size_t>(std::count(last.begin(), last.end(), '\n'));
+        return {screen.rows > others ? screen.rows - others : 0, screen.columns};
     }
 
-    void footer() const {
+    /// The bar and the keys.
+    std::string footer() const {
         const Progress progress = read_progress(context_.root);
-        const auto total = manifest_.exercises.size();
-        const auto filled = 20 * progress.done.size() / total;
-        fmt::print(
-            "\n[{}{}] {} of {} done\n", std::string(filled, '#'), std::string(20 - filled, '-'),
-            progress.done.size(), total
-        );
-        if (keyboard_.on_terminal()) {
-            fmt::print(
-                "{}r run · h hint · l list · c check all · x reset · q quit\n",
-                may_go_on(progress) ? "n next · " : ""
-            );
-        }
+        const auto& all = manifest_.exercises;
+        const auto done = static_cast<std::size_t>(std::count_if(
+            all.begin(), all.end(),
+            [&](const Exercise& exercise) { return progress.done.contains(exercise.name); }
+        ));
+        const std::size_t columns = columns_of(STDOUT_FILENO);
+        return "\n" + progress_bar(done, all.size(), columns) +
+               (keyboard_.on_terminal() ? key_words(may_go_on(progress), columns) : "");
+    }
+
+    void print_footer() const {
+        fmt::print("{}", footer());
         std::fflush(stdout);
     }
 

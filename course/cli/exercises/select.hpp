@@ -19,7 +19,10 @@ inline const Exercise& select_exercise(
     }
     const Exercise* current = current_exercise(manifest, progress);
     if (current == nullptr) {
-        throw CommandError(exit_status::kDone, "all exercises are done; name one to see it again");
+        throw CommandError(
+            exit_status::kDone,
+            "all exercises that can run here are done; name one to see it again: ./shardlings list"
+        );
     }
     return *current;
 }

@@ -1,7 +1,6 @@
 #include "course/cli/process/keyboard.hpp"
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace dist::cli {
@@ -11,11 +10,7 @@ Keyboard::Keyboard()
           isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
           tcgetattr(STDIN_FILENO, &before_) == 0
       ) {
-    if (on_terminal_) {
-        termios single_keys = before_;
-        single_keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-        tcsetattr(STDIN_FILENO, TCSANOW, &single_keys);
-    }
+    take_single_keys();
 }
 
 Keyboard::~Keyboard() {
@@ -24,15 +19,19 @@ Keyboard::~Keyboard() {
     }
 }
 
-std::optional<Screen> Keyboard::screen() const {
-    winsize size = {};
-    if (!on_terminal_ || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) {
-        return std::nullopt;
+// In the background the terminal is another program's.
+void Keyboard::take_single_keys() const {
+    termios now = {};
+    if (!on_terminal_ || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
+        tcgetattr(STDIN_FILENO, &now) != 0 || (now.c_lflag & ICANON) == 0) {
+        return;
     }
-    return Screen{size.ws_row, size.ws_col};
+    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &now);
 }
 
 std::optional<char> Keyboard::key(int wait_ms) {
+    take_single_keys();  // a shell that stopped this program and goes on with it has its own way
     pollfd input = {STDIN_FILENO, POLLIN, 0};
     if (poll(&input, on_terminal_ ? 1 : 0, wait_ms) <= 0) {
         return std::nullopt;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "course/cli/process/screen.hpp"
+
 namespace dist::cli {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr double kMinute = 60;
 }  // namespace
 
 ProgressLine::ProgressLine()
-    : terminal_(isatty(STDERR_FILENO) == 1),
+    : terminal_(obeys_escapes(STDERR_FILENO)),
       next_(Clock::now() + (terminal_ ? Clock::duration(kSoon) : Clock::duration(kNowAndThen))) {}
 
 void ProgressLine::show(const std::string& text) {
@@ -26,7 +28,11 @@ void ProgressLine::show(const std::string& text) {
         next_ = Clock::now() + kNowAndThen;
     }
     visible_ = terminal_;
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text, terminal_ ? "" : "\n");
+    if (terminal_) {  // a line that wraps cannot be cleared
+        fmt::print(stderr, "\r\033[K{}", text.substr(0, columns_of(STDERR_FILENO) - 1));
+    } else {
+        fmt::print(stderr, "{}\n", text);
+    }
     std::fflush(stderr);
 }
 

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <vector>
 
+#include "course/cli/report/fold.hpp"
+
 namespace dist::cli {
 namespace {
 
@@ -21,9 +23,13 @@ Lines lines_of(const std::string& text) {
     return lines;
 }
 
-/// What a line takes; colours are a little less than it seems.
+/// What a line takes when it is folded; one that cannot be is broken by the terminal.
 std::size_t rows_of(const std::string& line, std::size_t columns) {
-    return columns == 0 || line.empty() ? 1 : (line.size() + columns - 1) / columns;
+    std::size_t rows = 0;
+    for (const std::string& part : lines_of(folded(line + "\n", columns))) {
+        rows += std::max<std::size_t>((width_of(part) + columns - 1) / columns, 1);
+    }
+    return rows;
 }
 
 std::size_t rows_of(const Lines& lines, std::size_t columns) {
@@ -67,7 +73,7 @@ std::string fitted(const std::string& report, const Screen& screen, const std::s
     for (const std::string& line : lines) {
         text += line + "\n";
     }
-    return text;
+    return folded(text, screen.columns);
 }
 
 }  // namespace dist::cli

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "course/cli/process/keyboard.hpp"
+#include "course/cli/process/screen.hpp"
 
 namespace dist::cli {
 
-/// The report in as many rows as there are. When it is longer, tests that passed are left out (their
+/// The report, folded, in as many rows as there are. When it is longer, tests that passed are left out (their
 /// number stays); when that is not enough, so is the middle: what fails first stands above it, what to
 /// type next below.
 ///

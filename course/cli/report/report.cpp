@@ -8,6 +8,7 @@
 #include <sstream>
 #include <unistd.h>
 
+#include "course/cli/process/screen.hpp"
 #include "course/cli/report/failure_text.hpp"
 
 namespace dist::cli {
@@ -167,7 +168,7 @@ bool nothing_ran(const Result& result) {
 
 bool use_colours() {
     const char* refused = std::getenv("NO_COLOR");
-    return (refused == nullptr || *refused == '\0') && isatty(STDOUT_FILENO) == 1;
+    return (refused == nullptr || *refused == '\0') && obeys_escapes(STDOUT_FILENO);
 }
 
 std::string paint(std::string_view text, Colour colour, bool colours) {

@@ -21,7 +21,7 @@ std::string report(
     const Result& result, const Exercise* exercise, bool colours, const Telling& telling = {}
 );
 
-/// True when standard output is a terminal and NO_COLOR is not set.
+/// True when standard output is a terminal that knows colours and NO_COLOR is not set.
 bool use_colours();
 
 enum class Colour { none, red, green, yellow, blue, bold, dim };

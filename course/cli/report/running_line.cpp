@@ -1,20 +1,8 @@
 #include "course/cli/report/running_line.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace dist::cli {
-namespace {
-
-/// A line that wraps cannot be cleared.
-std::size_t columns() {
-    winsize size = {};
-    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return known ? size.ws_col - 1U : std::string::npos;
-}
-
-}  // namespace
 
 RunningLine::RunningLine(Context& context) : context_(context) {
     context_.running = [this](std::string_view what) { show(what); };
@@ -39,7 +27,7 @@ void RunningLine::show(std::string_view what) {
         since_ = Clock::now();
     }
     const auto time = std::chrono::floor<std::chrono::seconds>(Clock::now() - since_);
-    const std::string text = fmt::format("  {:>3} s  {}", time.count(), what_).substr(0, columns());
+    const std::string text = fmt::format("  {:>3} s  {}", time.count(), what_);
     if (text != shown_) {
         line_->show(text);
         shown_ = text;
