@@ -16,4 +16,8 @@ set_tests_properties(find_libtorch PROPERTIES LABELS cli TIMEOUT 300)
 add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
   ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
+
+# list and watch in real terminals.
+add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 add_dependencies(cli_test shardlings_cli)
