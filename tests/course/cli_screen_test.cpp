@@ -84,6 +84,13 @@ TEST_CASE("a path that is longer than a line goes on behind a slash") {
     );
 }
 
+TEST_CASE("a path far from its label has lines of its own") {
+    CHECK(
+        folded("Edit:             exercises/03_ring_and_tree/ring_reduce.cpp\n", 40) ==
+        "Edit:\n  exercises/03_ring_and_tree/\n  ring_reduce.cpp\n"
+    );
+}
+
 TEST_CASE("a command stays whole, to be copied") {
     const std::string command = "./shardlings run ring --test 'a b c d e f'";
     CHECK(folded("Again:  " + command + "\n", 44) == "Again:\n  " + command + "\n");

@@ -10,7 +10,8 @@
 namespace dist::cli {
 namespace {
 
-constexpr std::size_t kEnd = 5;  // the counts, and what to type next
+constexpr std::size_t kBegin = 2;  // what fails, and why
+constexpr std::size_t kEnd = 5;    // the counts, and what to type next
 
 using Lines = std::vector<std::string>;
 
@@ -55,7 +56,7 @@ std::string fitted(const std::string& report, const Screen& screen, const std::s
     std::size_t rows = rows_of(lines, screen.columns);
     std::size_t left_out = 0;
     const bool too_long = rows > screen.rows;
-    while (too_long && rows + 1 > screen.rows && lines.size() > 2 * kEnd) {  // 1: says so
+    while (too_long && rows + 1 > screen.rows && lines.size() > kBegin + kEnd) {  // 1: says so
         const auto last = lines.end() - kEnd - 1;  // the end of the middle
         rows -= rows_of(*last, screen.columns);
         lines.erase(last);

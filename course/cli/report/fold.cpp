@@ -23,6 +23,7 @@ constexpr std::string_view kCommand = " ./shardlings ";
 struct Piece {
     std::size_t gap = 0;
     std::string_view text;
+    std::size_t word = 0;  // columns of all that it is a part of
 };
 
 std::string without_colours(std::string_view text) {
@@ -59,7 +60,9 @@ std::vector<Piece> pieces_of(std::string_view line, std::size_t room) {
         for (std::size_t from = 0; from < word.size();) {
             const std::size_t slash = parts ? word.find('/', from) : word.npos;
             const std::size_t to = std::min(slash, word.size() - 1) + 1;
-            pieces.push_back({from == 0 ? begin - at : 0, word.substr(from, to - from)});
+            pieces.push_back(
+                {from == 0 ? begin - at : 0, word.substr(from, to - from), width_of(word)}
+            );
             from = to;
         }
         at = end;
@@ -114,7 +117,10 @@ std::string folded_line(const std::string& line, std::size_t columns, std::size_
         const std::size_t width = width_of(piece.text);
         const std::size_t end = column + piece.gap + width;
         const std::size_t begin = width <= columns - hang ? hang : std::min(hang, kHang);
-        if (column > begin && end > columns) {
+        // a path in a far second column is read more easily on lines of its own
+        const bool far = piece.gap > 1 && column + piece.gap > begin;
+        const std::size_t wanted = far ? column + piece.gap + piece.word : end;
+        if (column > begin && wanted > columns) {
             text += "\n" + std::string(begin, ' ');
             column = begin + width;
         } else {
