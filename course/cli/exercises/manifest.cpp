@@ -142,7 +142,8 @@ Program program_of(const Exercise& exercise) {
         .ranks = exercise.ranks,
         .needs = exercise.needs,
         .files = exercise.files,
-        .vetted = true};
+        .vetted = true,
+        .looked_at = !exercise.for_gpu()};
 }
 
 Program program_of(const SelfTest& self_test) {

@@ -54,7 +54,9 @@ struct Program {
     std::string needs = "mpi";
     bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
     bool files = false;        // as Exercise::files
-    bool vetted = false;       // an exercise: see vet.hpp
+    bool vetted = false;       // an exercise: its tests are those of its source
+    bool looked_at =
+        false;  // its object, too: see vet.hpp. What nvcc makes of a file is another thing
 
     [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::string target() const {

@@ -304,7 +304,7 @@ Result Grader::judge(
     std::ofstream(file, std::ios::binary) << text;
     const Built built = build_as(context_, reference.recipe, file, caution());
     std::vector<Objection> found;
-    if (!built.object.empty()) {
+    if (program.looked_at && !built.object.empty()) {
         flags = remarks(context_, built);
         found = objections(context_, program, built, Strictness::grader);
     }

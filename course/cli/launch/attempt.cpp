@@ -53,7 +53,7 @@ Result run_built(
     const std::filesystem::path& as
 ) {
     Result result = result_of(program, options, as);
-    if (program.vetted && !built.object.empty()) {
+    if (program.looked_at && !built.object.empty()) {
         const std::vector<Objection> found =
             objections(context, program, built, options.strictness);
         if (!found.empty()) {
