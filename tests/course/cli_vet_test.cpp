@@ -201,6 +201,9 @@ TEST_CASE("an answer defines what is its own") {
     CHECK_FALSE(may("MPI_Send", 'T'));
     CHECK_FALSE(may("malloc", 'W'));
     CHECK_FALSE(may("_Znwm", 'T'));
+    CHECK_FALSE(may("_Znwm", 'W'));
+    CHECK(may("_ZnwmPv", 'W'));  // where there is room already: an inline function
+    CHECK(may("_ZdlPvS_", 'W'));
     CHECK_FALSE(may("_ZdlPv", 'T'));
     CHECK_FALSE(may("_ZNSt6thread4joinEv", 'T'));
     CHECK_FALSE(may("_ZN4dist11seeded_dataEmim", 'T'));

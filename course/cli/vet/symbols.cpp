@@ -176,7 +176,8 @@ std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& t
     if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
         return fmt::format("defines {}: that is the tests' own", readable);
     }
-    if (symbol.name.starts_with("_Zn") || symbol.name.starts_with("_Zd")) {
+    const bool in_place = symbol.name.ends_with("mPv") || symbol.name.ends_with("PvS_");
+    if ((symbol.name.starts_with("_Zn") || symbol.name.starts_with("_Zd")) && !in_place) {
         return fmt::format("defines {}, by which the tests count what is allocated", readable);
     }
     if (!symbol.is_weak() && subject.starts_with("std::")) {

@@ -1,6 +1,6 @@
 // Machine code as bytes, in the section that is executed.
 // state: forbidden
-// says: among its code
+// says: writes into the assembler
 
 #include "exercises/02_naive_collectives/all_reduce.hpp"
 

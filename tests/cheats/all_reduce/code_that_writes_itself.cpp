@@ -1,6 +1,6 @@
 // A section of code that can be written to.
 // state: forbidden
-// says: section
+// says: writes into the assembler
 
 #include "exercises/02_naive_collectives/all_reduce.hpp"
 
