@@ -302,7 +302,16 @@ Built build_as(
     const std::vector<std::string> line = caution.sandbox
                                               ? in_sandbox(context, recipe, compile, file, folder)
                                               : std::vector<std::string>{"sh", "-c", compile};
-    const Ended compiled = run(context, line, options);
+    Ended compiled = run(context, line, options);
+    const auto sandbox_failed = [&] {
+        return caution.sandbox && !compiled.ok() && compiled.output.starts_with("bwrap: ");
+    };
+    if (sandbox_failed()) {  // once may be chance
+        compiled = run(context, line, options);
+    }
+    if (sandbox_failed()) {
+        throw CommandError(exit_status::kOurs, "no sandbox could be made: " + compiled.output);
+    }
     options.time_limit_s = 0;
     if (compiled.timed_out) {
         Built built;
