@@ -34,7 +34,7 @@ bool has_tests(State state) {
 }
 
 /// As a grader writes it; with all that is awkward in texts.
-Record record_of(const std::string& submission, const std::string& exercise, State state) {
+Grade record_of(const std::string& submission, const std::string& exercise, State state) {
     Result result;
     result.exercise = exercise;
     result.status = state;
@@ -59,17 +59,17 @@ Record record_of(const std::string& submission, const std::string& exercise, Sta
         second.per_rank.push_back(rank);
         result.tests = {first, second};
     }
-    Record record = Record::parse(to_json(result));
+    Grade record = Grade::parse(to_json(result));
     record["mode"] = "grade";
     record["submission"] = {{"id", submission}, {"digest", "00"}};
     record["seeds"] = {1, 123456789012345};
-    record["flags"] = Record::array();
+    record["flags"] = Grade::array();
     give_points(record, {});
     return record;
 }
 
-std::vector<Record> of_every_state() {
-    std::vector<Record> records;
+std::vector<Grade> of_every_state() {
+    std::vector<Grade> records;
     for (const State state : kStates) {
         records.push_back(record_of("=ada, \"the\" <first>", "ring_shift", state));
         records.back()["submission"]["id"] = "ada " + std::string(name_of(state));
@@ -106,7 +106,7 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("a spreadsheet gets a row for each record, and no formula") {
-    std::vector<Record> records = of_every_state();
+    std::vector<Grade> records = of_every_state();
     records[2]["submission"]["id"] = "=cmd|' /C calc'!A0";
     const auto lines = lines_of(as_csv(records));
     REQUIRE(lines.size() == records.size() + 1);
@@ -125,7 +125,7 @@ TEST_CASE("a spreadsheet gets a row for each record, and no formula") {
 
 TEST_CASE("no score for what is no fault of the answer") {
     for (const State state : kStates) {
-        const Record record = record_of("ada", "ring_shift", state);
+        const Grade record = record_of("ada", "ring_shift", state);
         const bool ours = state == State::harness_error || state == State::skipped;
         INFO(name_of(state));
         CHECK(counts(record) != ours);
@@ -137,7 +137,7 @@ TEST_CASE("points may be given in part, and never for what is forbidden") {
     Points points;
     points.partial = true;
     points.of["ring_shift"] = 10;
-    Record record = record_of("ada", "ring_shift", State::fail);
+    Grade record = record_of("ada", "ring_shift", State::fail);
     give_points(record, points);
     CHECK(score_of(record) == 5);
     record = record_of("ada", "ring_shift", State::forbidden);
@@ -172,13 +172,13 @@ TEST_CASE("JUnit's counts are those of its elements") {
 TEST_CASE("Exercism's output is short, and every state that is no pass has a message") {
     for (const State state : kStates) {
         INFO(name_of(state));
-        const Record document = Record::parse(as_exercism(record_of("ada", "ring_shift", state)));
+        const Grade document = Grade::parse(as_exercism(record_of("ada", "ring_shift", state)));
         const std::string status = document["status"];
         CHECK((status == "pass") == (state == State::pass));
         if (status == "error") {
             CHECK_FALSE(document["message"].get<std::string>().empty());
         }
-        for (const Record& test : document.value("tests", Record::array())) {
+        for (const Grade& test : document.value("tests", Grade::array())) {
             CHECK(test.value("output", "").size() <= 500);
             CHECK((test["status"] == "pass" || !test["message"].get<std::string>().empty()));
         }
@@ -250,8 +250,8 @@ TEST_CASE("documents for their schemas") {
         return;
     }
     Gradebook book(folder);
-    const std::vector<Record> records = of_every_state();
-    for (const Record& record : records) {
+    const std::vector<Grade> records = of_every_state();
+    for (const Grade& record : records) {
         book.write(record);
     }
     book.write_all(records, {"a note"});

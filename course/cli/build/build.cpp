@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fmt/format.h>
 #include <functional>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "course/cli/build/build_lock.hpp"
 #include "course/cli/build/diagnostics.hpp"
 #include "course/cli/build/difference.hpp"
+#include "course/cli/build/lines.hpp"
 #include "course/cli/build/setup.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
@@ -24,38 +24,8 @@ namespace fs = std::filesystem;
 
 /// `path` as people say it: relative to the repository where it lies inside.
 std::string readable_path(const fs::path& path, const fs::path& root) {
-    const fs::path relative = fs::absolute(path).lexically_relative(root);
-    return relative.empty() || relative.string().starts_with("..") ? path.string()
-                                                                   : relative.string();
-}
-
-/// "building 12/40": how far the build tool is, by its own lines.
-std::string steps_of(const std::string& output) {
-    const std::size_t last = output.rfind("\n[");
-    if (last == std::string::npos) {
-        return "";
-    }
-    return "building " + output.substr(last + 2, output.find(' ', last) - last - 2);
-}
-
-/// Seconds that the last step, the link, took. A line of the build starts "[done/all seconds]
-/// what".
-double link_seconds(const std::string& output) {
-    double before = 0;
-    double now = 0;
-    std::istringstream lines(output);
-    for (std::string line; std::getline(lines, line);) {
-        const std::size_t space = line.find(' ');
-        if (!line.starts_with("[") || space == std::string::npos) {
-            continue;
-        }
-        before = now;
-        now = std::strtod(line.c_str() + space, nullptr);
-        if (line.find("Linking CXX executable") != std::string::npos) {
-            return now - before;
-        }
-    }
-    return 0;
+    const std::string relative = inside(root, fs::absolute(path));
+    return relative.empty() ? path.string() : relative;
 }
 
 /// A full disk is no error in anybody's file.
@@ -96,58 +66,6 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
         refuse_full_disk(context, ended.output);
     }
     return ended;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    for (std::size_t at = text.find(from); at != std::string::npos;
-         at = text.find(from, at + to.size())) {
-        text.replace(at, from.size(), to);
-    }
-    return text;
-}
-
-/// The word after `flag` in a command line.
-std::string word_after(const std::string& line, const std::string& flag) {
-    const std::size_t begin = line.find(flag) + flag.size();
-    return line.substr(begin, line.find(' ', begin) - begin);
-}
-
-/// The objects and archives of a link that the build has made.
-std::vector<fs::path> inputs_of(const std::string& link) {
-    std::vector<fs::path> inputs;
-    std::istringstream words(link);
-    for (std::string word; words >> word;) {
-        const bool made_here = fs::path(word).is_relative();
-        if (made_here && (word.ends_with(".o") || word.ends_with(".a")) &&
-            std::find(inputs.begin(), inputs.end(), word) == inputs.end()) {
-            inputs.emplace_back(word);
-        }
-    }
-    return inputs;
-}
-
-/// What a make rule, as compilers write it, depends on.
-std::vector<fs::path> dependencies_in(const std::string& rule) {
-    std::vector<fs::path> files;
-    std::string word;
-    const auto end_word = [&] {
-        if (!word.empty() && !word.ends_with(":")) {
-            files.emplace_back(word);
-        }
-        word.clear();
-    };
-    for (std::size_t i = 0; i < rule.size(); ++i) {
-        const bool escapes = rule[i] == '\\' && i + 1 < rule.size();
-        if (escapes && rule[i + 1] == ' ') {
-            word += rule[++i];
-        } else if (std::isspace(static_cast<unsigned char>(rule[i])) != 0 || (escapes && rule[i + 1] == '\n')) {
-            end_word();
-        } else {
-            word += rule[i];
-        }
-    }
-    end_word();
-    return files;
 }
 
 /// The build's own lines for `program`.

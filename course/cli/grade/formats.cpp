@@ -31,7 +31,7 @@ std::string cell(std::string text) {
     return quoted + "\"";
 }
 
-std::string number(const Record& value) {
+std::string number(const Grade& value) {
     return value.is_number() ? fmt::format("{:g}", value.get<double>()) : "";
 }
 
@@ -40,13 +40,13 @@ bool found_wrong(State state) {
     return state == State::fail || state == State::forbidden || state == State::not_started;
 }
 
-std::string name_with_ranks(const Record& test) {
+std::string name_with_ranks(const Grade& test) {
     const int ranks = test.value("ranks", 1);
     return fmt::format("{} ({} rank{})", test.value("name", ""), ranks, ranks == 1 ? "" : "s");
 }
 
 /// What is said of a test, with where and how to see it again.
-std::string details(const Record& test) {
+std::string details(const Grade& test) {
     std::string text = test.value("message", "");
     for (const char* const field : {"where", "repro"}) {
         if (const std::string more = test.value(field, ""); !more.empty()) {
@@ -58,9 +58,9 @@ std::string details(const Record& test) {
 }
 
 /// What the student's program printed in this test, at most so many bytes of it.
-std::string output_of(const Record& test, std::size_t most) {
+std::string output_of(const Grade& test, std::size_t most) {
     std::string text;
-    for (const Record& rank : test.value("per_rank", Record::array())) {
+    for (const Grade& rank : test.value("per_rank", Grade::array())) {
         if (const std::string said = rank.value("output", ""); !said.empty()) {
             text += fmt::format("[rank {}] {}", rank.value("rank", 0), said);
         }
@@ -77,7 +77,7 @@ std::string output_of(const Record& test, std::size_t most) {
     return printable(text);
 }
 
-void add_test(tinyxml2::XMLPrinter& out, const Record& record, const Record& test) {
+void add_test(tinyxml2::XMLPrinter& out, const Grade& record, const Grade& test) {
     const State state = state_in(test);
     out.OpenElement("testcase");
     out.PushAttribute("classname", exercise_of(record).c_str());
@@ -104,11 +104,11 @@ void add_test(tinyxml2::XMLPrinter& out, const Record& record, const Record& tes
 }
 
 /// The record's tests; for one that has none, such as one that did not build, the record as a test.
-std::vector<Record> tests_of(const Record& record) {
+std::vector<Grade> tests_of(const Grade& record) {
     if (!record.at("tests").empty()) {
-        return record["tests"].get<std::vector<Record>>();
+        return record["tests"].get<std::vector<Grade>>();
     }
-    Record whole = {
+    Grade whole = {
         {"name", "builds and runs"},
         {"ranks", 1},
         {"status", record.at("status")},
@@ -124,7 +124,7 @@ struct Counts {
     int failures = 0;
     int errors = 0;
     int skipped = 0;
-    void add(const Record& test) {
+    void add(const Grade& test) {
         const State state = state_in(test);
         ++tests;
         failures += found_wrong(state) ? 1 : 0;
@@ -133,15 +133,15 @@ struct Counts {
     }
 };
 
-std::string seeds_of(const Record& record) {
+std::string seeds_of(const Grade& record) {
     return fmt::format("{}", fmt::join(record.value("seeds", std::vector<std::uint64_t>()), " "));
 }
 
 }  // namespace
 
-std::string as_csv(const std::vector<Record>& records) {
+std::string as_csv(const std::vector<Grade>& records) {
     std::string text = "submission,exercise,status,score,max,first_failed,detail,seeds,flags\n";
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         const FirstFailed failed = first_failed(record);
         text += fmt::format(
             "{},{},{},{},{},{},{},{},{}\n", cell(submission_of(record)), exercise_of(record),
@@ -153,14 +153,14 @@ std::string as_csv(const std::vector<Record>& records) {
     return text;
 }
 
-std::string as_junit(const std::vector<Record>& records) {
+std::string as_junit(const std::vector<Grade>& records) {
     tinyxml2::XMLPrinter out;
     out.PushHeader(false, true);
     Counts all;
     double seconds = 0;
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         seconds += record.value("duration_s", 0.0);
-        for (const Record& test : tests_of(record)) {
+        for (const Grade& test : tests_of(record)) {
             all.add(test);
         }
     }
@@ -170,9 +170,9 @@ std::string as_junit(const std::vector<Record>& records) {
     out.PushAttribute("failures", all.failures);
     out.PushAttribute("errors", all.errors);
     out.PushAttribute("time", fmt::format("{:.3f}", seconds).c_str());
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         Counts counts;
-        for (const Record& test : tests_of(record)) {
+        for (const Grade& test : tests_of(record)) {
             counts.add(test);
         }
         out.OpenElement("testsuite");
@@ -192,7 +192,7 @@ std::string as_junit(const std::vector<Record>& records) {
         out.PushAttribute("value", seeds_of(record).c_str());
         out.CloseElement();
         out.CloseElement();
-        for (const Record& test : tests_of(record)) {
+        for (const Grade& test : tests_of(record)) {
             add_test(out, record, test);
         }
         out.CloseElement();
@@ -201,16 +201,16 @@ std::string as_junit(const std::vector<Record>& records) {
     return out.CStr();
 }
 
-std::string as_gradescope(const std::vector<Record>& records) {
-    Record document = {{"tests", Record::array()}, {"stdout_visibility", "hidden"}};
+std::string as_gradescope(const std::vector<Grade>& records) {
+    Grade document = {{"tests", Grade::array()}, {"stdout_visibility", "hidden"}};
     double score = 0;
     double seconds = 0;
     std::size_t passed = 0;
     int at = 0;
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         const FirstFailed failed = first_failed(record);
         const State state = state_in(record);
-        Record test = {
+        Grade test = {
             {"name", exercise_of(record)},
             {"number", std::to_string(++at)},
             {"status", state == State::pass ? "passed" : "failed"},
@@ -230,7 +230,7 @@ std::string as_gradescope(const std::vector<Record>& records) {
         if (!failed.message.empty()) {
             text += "\n" + failed.message;
         }
-        for (const Record& one : record.at("tests")) {
+        for (const Grade& one : record.at("tests")) {
             if (one.value("name", "") == failed.test && !failed.test.empty()) {
                 text += "\n" + one.value("where", "") + "\nagain: " + one.value("repro", "");
             }
@@ -246,24 +246,24 @@ std::string as_gradescope(const std::vector<Record>& records) {
     return document.dump(1) + "\n";
 }
 
-std::string as_exercism(const Record& record) {
+std::string as_exercism(const Grade& record) {
     constexpr std::size_t kMostOutput = 500;
     constexpr std::size_t kMostMessage = 65'000;
     const State state = state_in(record);
-    Record document = {{"version", 3}};
+    Grade document = {{"version", 3}};
     if (record.at("tests").empty()) {
         std::string message = printable(record.value("message", ""));
         message.resize(std::min(message.size(), kMostMessage));
         document["status"] = state == State::pass ? "pass" : "error";
         document["message"] = message.empty() ? std::string(name_of(state)) : message;
-        return document.dump(1, ' ', false, Record::error_handler_t::replace) + "\n";
+        return document.dump(1, ' ', false, Grade::error_handler_t::replace) + "\n";
     }
     document["status"] = state == State::pass ? "pass" : "fail";
     document["message"] = nullptr;
     int at = 0;
-    for (const Record& test : record["tests"]) {
+    for (const Grade& test : record["tests"]) {
         const State how = state_in(test);
-        Record one = {
+        Grade one = {
             {"name", name_with_ranks(test)},
             {"task_id", ++at},
             {"status", how == State::pass ? "pass"

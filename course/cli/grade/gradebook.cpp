@@ -41,23 +41,23 @@ bool Gradebook::has_grades() const {
 }
 
 std::vector<std::uint64_t> Gradebook::seeds() const {
-    const Record document = Record::parse(read_text(folder_ / "grading.json"), nullptr, false);
+    const Grade document = Grade::parse(read_text(folder_ / "grading.json"), nullptr, false);
     return document.is_object() ? document.value("seeds", std::vector<std::uint64_t>())
                                 : std::vector<std::uint64_t>();
 }
 
 void Gradebook::write_seeds(const std::vector<std::uint64_t>& seeds) {
-    put("grading.json", Record({{"format", 1}, {"seeds", seeds}}).dump() + "\n");
+    put("grading.json", Grade({{"format", 1}, {"seeds", seeds}}).dump() + "\n");
 }
 
 fs::path Gradebook::native(const std::string& submission, const std::string& exercise) const {
     return fs::path("native") / file_name(submission) / (exercise + ".json");
 }
 
-std::optional<Record> Gradebook::read(const std::string& submission, const std::string& exercise)
+std::optional<Grade> Gradebook::read(const std::string& submission, const std::string& exercise)
     const {
     const std::string text = read_text(folder_ / native(submission, exercise));
-    Record record = Record::parse(text, nullptr, false);
+    Grade record = Grade::parse(text, nullptr, false);
     return record.is_object() && record.contains("submission") ? std::optional(std::move(record))
                                                                : std::nullopt;
 }
@@ -68,18 +68,18 @@ void Gradebook::put(const fs::path& file, const std::string& text) {
     files::write_atomically(folder_ / file, text);
 }
 
-void Gradebook::write(const Record& record) {
+void Gradebook::write(const Grade& record) {
     put(native(submission_of(record), exercise_of(record)), record.dump() + "\n");
 }
 
 void Gradebook::write_all(
-    const std::vector<Record>& records, const std::vector<std::string>& notes
+    const std::vector<Grade>& records, const std::vector<std::string>& notes
 ) {
     put("results.csv", as_csv(records));
     put("junit.xml", as_junit(records));
     put("report.html", as_html(records, notes));
-    std::map<std::string, std::vector<Record>> of;
-    for (const Record& record : records) {
+    std::map<std::string, std::vector<Grade>> of;
+    for (const Grade& record : records) {
         const std::string name = file_name(submission_of(record));
         of[name].push_back(record);
         put(fs::path("exercism") / name / (exercise_of(record) + ".json"), as_exercism(record));

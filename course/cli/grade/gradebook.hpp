@@ -28,14 +28,14 @@ class Gradebook {
     void write_seeds(const std::vector<std::uint64_t>& seeds);
 
     /// A record of an earlier grading; none when it is not there, or was cut off.
-    [[nodiscard]] std::optional<Record> read(
+    [[nodiscard]] std::optional<Grade> read(
         const std::string& submission, const std::string& exercise
     ) const;
     /// Any thread may call it.
-    void write(const Record& record);
+    void write(const Grade& record);
 
     /// Everything that is made of records.
-    void write_all(const std::vector<Record>& records, const std::vector<std::string>& notes);
+    void write_all(const std::vector<Grade>& records, const std::vector<std::string>& notes);
 
   private:
     [[nodiscard]] std::filesystem::path native(

@@ -17,8 +17,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
@@ -26,10 +24,11 @@
 #include <unistd.h>
 
 #include "course/cli/exercises/stub.hpp"
+#include "course/cli/grade/evidence.hpp"
 #include "course/cli/launch/attempt.hpp"
 #include "course/cli/launch/gpu.hpp"
 #include "course/cli/process/error.hpp"
-#include "course/cli/process/files.hpp"
+#include "course/cli/process/orphans.hpp"
 #include "course/cli/vet/vet.hpp"
 
 namespace dist::cli {
@@ -41,23 +40,8 @@ fs::path all_folders(const Context& context) {
     return context.build_folder() / "grading";
 }
 
-/// What graders that were killed have left.
-void remove_orphans(const fs::path& all) {
-    std::error_code ignored;
-    for (const auto& folder : fs::directory_iterator(all, ignored)) {
-        const int pid = std::atoi(folder.path().filename().c_str());
-        if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
-            fs::remove_all(folder.path(), ignored);
-        }
-    }
-}
-
-Program program_to_grade(const Exercise& exercise) {
-    return program_of(exercise);
-}
-
 Result result_with(const Exercise& exercise, State state, const std::string& message) {
-    Result result = result_of(program_to_grade(exercise), {}, {});
+    Result result = result_of(program_of(exercise), {}, {});
     result.status = state;
     result.message = message;
     return result;
@@ -73,47 +57,6 @@ Result& refuse(Result& result, const std::string& name, const std::string& messa
     test.message = message;
     result.tests.insert(result.tests.begin(), test);
     return result;
-}
-
-std::map<std::string, std::vector<long>> checks_of(const Result& result) {
-    std::map<std::string, std::vector<long>> all;
-    for (const TestResult& test : result.tests) {
-        for (const RankResult& rank : test.per_rank) {
-            all[test.name].push_back(rank.checks);
-        }
-    }
-    return all;
-}
-
-std::set<std::string> passed_in(const Result& result) {
-    std::set<std::string> passed;
-    for (const TestResult& test : result.tests) {
-        if (test.status == State::pass) {
-            passed.insert(test.name);
-        }
-    }
-    return passed;
-}
-
-/// The first test in which a rank made fewer checks than the reference's did; empty: none.
-std::string fewer_checks(
-    const std::map<std::string, std::vector<long>>& made,
-    const std::map<std::string, std::vector<long>>& expected
-) {
-    for (const auto& [test, ranks] : expected) {
-        const auto found = made.find(test);
-        for (std::size_t r = 0; r < ranks.size(); ++r) {
-            const long n = found == made.end() || r >= found->second.size() ? 0 : found->second[r];
-            if (n < ranks[r]) {
-                return fmt::format(
-                    "in '{}' rank {} made {} of {} checks: something left the test, or went past "
-                    "them",
-                    test, r, n, ranks[r]
-                );
-            }
-        }
-    }
-    return "";
 }
 
 /// A document without this machine's places, and with commands that are the student's own.
@@ -165,7 +108,7 @@ Caution Grader::caution() const {
 }
 
 void Grader::prepare(const Exercise& exercise) {
-    const Program program = program_to_grade(exercise);
+    const Program program = program_of(exercise);
     Reference& reference = references_[exercise.name];
     reference.stub = committed_stub(context_, exercise).value_or("");
     if (program.for_gpu()) {
@@ -244,8 +187,7 @@ std::set<std::string> Grader::right_without_messages(
 bool Grader::reference_passes(const Reference& reference, const Exercise& exercise) {
     const LaunchOptions options = options_for(reference, options_.seeds.front());
     const Result result = launch(
-        context_, program_to_grade(exercise), reference.built.executable, exercise.solution(),
-        options
+        context_, program_of(exercise), reference.built.executable, exercise.solution(), options
     );
     return result.status == State::pass;
 }
@@ -297,7 +239,7 @@ Result Grader::judge(
     if (!reference.broken.empty()) {
         return result_with(exercise, State::harness_error, reference.broken);
     }
-    const Program program = program_to_grade(exercise);
+    const Program program = program_of(exercise);
     const fs::path folder = folder_ / std::to_string(++number);
     fs::create_directories(folder);
     const fs::path file = folder / exercise.source().filename();
@@ -334,7 +276,7 @@ Result Grader::judge(
     return result;
 }
 
-Record Grader::grade(const Exercise& exercise, const Submission& submission) {
+Grade Grader::grade(const Exercise& exercise, const Submission& submission) {
     const auto file = submission.files.find(exercise.name);
     const auto unclear = submission.unclear.find(exercise.name);
     const std::string text = file == submission.files.end() ? "" : file->second;
@@ -362,7 +304,7 @@ Record Grader::grade(const Exercise& exercise, const Submission& submission) {
         flags.emplace_back("graded without a sandbox");
     }
     result.source = exercise.source().string();
-    Record record = Record::parse(for_the_student(to_json(result), context_, folder_));
+    Grade record = Grade::parse(for_the_student(to_json(result), context_, folder_));
     record["mode"] = "grade";
     record["submission"] = {{"id", submission.name}, {"digest", digest(text)}};
     record["seeds"] = options_.seeds;

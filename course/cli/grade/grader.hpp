@@ -10,6 +10,7 @@
 
 #include "course/cli/build/build.hpp"
 #include "course/cli/exercises/manifest.hpp"
+#include "course/cli/grade/evidence.hpp"
 #include "course/cli/grade/record.hpp"
 #include "course/cli/grade/submissions.hpp"
 #include "course/cli/launch/launch.hpp"
@@ -37,7 +38,7 @@ class Grader {
 
     /// Any thread may call it. What is no answer's fault is a record, too: harness_error.
     /// Errors  Interrupted
-    Record grade(const Exercise& exercise, const Submission& submission);
+    Grade grade(const Exercise& exercise, const Submission& submission);
 
   private:
     /// What the reference does, on this machine, with these seeds.
@@ -49,7 +50,7 @@ class Grader {
         std::string skipped;  // why nothing can be run here
         std::string broken;   // why nothing can be said of anybody
         /// For each seed the checks that each rank made in each test.
-        std::vector<std::map<std::string, std::vector<long>>> checks;
+        std::vector<Checks> checks;
         std::set<std::string> needs_messages;  // tests that it fails however messages are garbled
     };
 

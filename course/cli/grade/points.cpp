@@ -59,7 +59,7 @@ Points read_points(const std::filesystem::path& file, const Manifest& manifest) 
     return points;
 }
 
-void give_points(Record& record, const Points& points) {
+void give_points(Grade& record, const Points& points) {
     const State state = state_in(record);
     const double worth = points.worth(exercise_of(record));
     record["max_score"] = worth;
@@ -70,7 +70,7 @@ void give_points(Record& record, const Points& points) {
     double part = state == State::pass ? 1 : 0;
     if (points.partial && state != State::forbidden && !record.at("tests").empty()) {
         double passed = 0;
-        for (const Record& test : record["tests"]) {
+        for (const Grade& test : record["tests"]) {
             passed += state_in(test) == State::pass ? 1 : 0;
         }
         part = passed / static_cast<double>(record["tests"].size());

@@ -26,6 +26,6 @@ struct Points {
 Points read_points(const std::filesystem::path& file, const Manifest& manifest);
 
 /// Writes "score" and "max_score"; null for what was skipped, or is no fault of the answer.
-void give_points(Record& record, const Points& points);
+void give_points(Grade& record, const Points& points);
 
 }  // namespace dist::cli

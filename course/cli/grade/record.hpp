@@ -10,23 +10,23 @@
 
 namespace dist::cli {
 
-using Record = nlohmann::json;
+using Grade = nlohmann::json;
 
 /// The words of a record that formats ask for.
-State state_in(const Record& record);
-std::string submission_of(const Record& record);
-std::string exercise_of(const Record& record);
+State state_in(const Grade& record);
+std::string submission_of(const Grade& record);
+std::string exercise_of(const Grade& record);
 /// The name of the first test that was not passed, and what was said of it; empty on a pass.
 struct FirstFailed {
     std::string test;
     std::string message;
     std::string where;
 };
-FirstFailed first_failed(const Record& record);
+FirstFailed first_failed(const Grade& record);
 /// Whether it counts: what was skipped, or failed through no fault of the answer, does not.
-bool counts(const Record& record);
-double score_of(const Record& record);
-double max_score_of(const Record& record);
-std::vector<std::string> flags_of(const Record& record);
+bool counts(const Grade& record);
+double score_of(const Grade& record);
+double max_score_of(const Grade& record);
+std::vector<std::string> flags_of(const Grade& record);
 
 }  // namespace dist::cli

@@ -90,7 +90,7 @@ const char* class_of(State state) {
 }
 
 /// What a cell says: "hang", "not handed in".
-std::string word_of(const Record& record) {
+std::string word_of(const Grade& record) {
     const State state = state_in(record);
     std::string text(state == State::not_run ? "not handed in" : name_of(state));
     std::replace(text.begin(), text.end(), '_', ' ');
@@ -101,10 +101,10 @@ std::string word_of(const Record& record) {
 struct Axes {
     std::vector<std::string> submissions;
     std::vector<std::string> exercises;
-    std::map<std::pair<std::string, std::string>, const Record*> at;
+    std::map<std::pair<std::string, std::string>, const Grade*> at;
 
-    explicit Axes(const std::vector<Record>& records) {
-        for (const Record& record : records) {
+    explicit Axes(const std::vector<Grade>& records) {
+        for (const Grade& record : records) {
             add(submissions, submission_of(record));
             add(exercises, exercise_of(record));
             at[{submission_of(record), exercise_of(record)}] = &record;
@@ -119,7 +119,7 @@ struct Axes {
     }
 };
 
-std::string id_of(const Axes& axes, const Record& record) {
+std::string id_of(const Axes& axes, const Grade& record) {
     const auto row =
         std::find(axes.submissions.begin(), axes.submissions.end(), submission_of(record));
     return fmt::format("s{}-{}", row - axes.submissions.begin() + 1, exercise_of(record));
@@ -143,7 +143,7 @@ std::string table(const Axes& axes) {
                 text += "<td class=\"none\">not yet</td>";
                 continue;
             }
-            const Record& record = *found->second;
+            const Grade& record = *found->second;
             const State state = state_in(record);
             score += score_of(record);
             most += max_score_of(record);
@@ -159,10 +159,10 @@ std::string table(const Axes& axes) {
 }
 
 /// Which check fails in most submissions.
-std::string what_fails(const std::vector<Record>& records) {
+std::string what_fails(const std::vector<Grade>& records) {
     std::map<std::pair<std::string, std::string>, int> failures;
     std::map<std::string, int> tried;
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         const State state = state_in(record);
         if (state == State::not_run || state == State::not_started || !counts(record)) {
             continue;
@@ -195,10 +195,10 @@ std::string what_fails(const std::vector<Record>& records) {
 }
 
 std::string what_to_look_at(
-    const Axes& axes, const std::vector<Record>& records, const std::vector<std::string>& notes
+    const Axes& axes, const std::vector<Grade>& records, const std::vector<std::string>& notes
 ) {
     std::string text;
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         for (const std::string& flag : flags_of(record)) {
             text += fmt::format(
                 "<li><a href=\"#{}\">{}, {}</a>: {}</li>\n", id_of(axes, record),
@@ -213,9 +213,9 @@ std::string what_to_look_at(
            (text.empty() ? "<p>Nothing.</p>\n" : "<ul>\n" + text + "</ul>\n");
 }
 
-std::string waits_of(const Record& test) {
+std::string waits_of(const Grade& test) {
     std::string text;
-    for (const Record& rank : test.value("per_rank", Record::array())) {
+    for (const Grade& rank : test.value("per_rank", Grade::array())) {
         const std::string call = rank.value("mpi_call", "");
         const std::string message = rank.value("message", "");
         if (!call.empty()) {
@@ -227,7 +227,7 @@ std::string waits_of(const Record& test) {
     return text;
 }
 
-std::string section(const Axes& axes, const Record& record) {
+std::string section(const Axes& axes, const Grade& record) {
     const State state = state_in(record);
     const FirstFailed failed = first_failed(record);
     std::string text = fmt::format(
@@ -236,7 +236,7 @@ std::string section(const Axes& axes, const Record& record) {
         class_of(state), word_of(record)
     );
     std::size_t passed = 0;
-    for (const Record& test : record.at("tests")) {
+    for (const Grade& test : record.at("tests")) {
         passed += state_in(test) == State::pass ? 1U : 0U;
     }
     text += fmt::format(
@@ -245,10 +245,10 @@ std::string section(const Axes& axes, const Record& record) {
     );
     std::string said = failed.test.empty() ? "" : failed.test + "\n";
     said += failed.message;
-    for (const Record& test : record["tests"]) {
+    for (const Grade& test : record["tests"]) {
         if (!failed.test.empty() && test.value("name", "") == failed.test) {
-            for (const Record& rank : test.value("per_rank", Record::array())) {
-                for (const Record& failure : rank.value("failures", Record::array())) {
+            for (const Grade& rank : test.value("per_rank", Grade::array())) {
+                for (const Grade& failure : rank.value("failures", Grade::array())) {
                     said += fmt::format(
                         "\n  rank {}: {}", rank.value("rank", 0),
                         failure.value("expansion", failure.value("expression", ""))
@@ -272,11 +272,11 @@ std::string section(const Axes& axes, const Record& record) {
 
 }  // namespace
 
-std::string as_html(const std::vector<Record>& records, const std::vector<std::string>& notes) {
+std::string as_html(const std::vector<Grade>& records, const std::vector<std::string>& notes) {
     const Axes axes(records);
     std::size_t passed = 0;
     std::size_t ours = 0;
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         passed += state_in(record) == State::pass ? 1U : 0U;
         ours += state_in(record) == State::harness_error ? 1U : 0U;
     }
@@ -297,7 +297,7 @@ std::string as_html(const std::vector<Record>& records, const std::vector<std::s
     }
     text += table(axes) + what_fails(records) + what_to_look_at(axes, records, notes);
     text += "<h2>Each answer</h2>\n";
-    for (const Record& record : records) {
+    for (const Grade& record : records) {
         text += section(axes, record);
     }
     return text + "</body></html>\n";

@@ -1,13 +1,11 @@
 #include "course/cli/launch/run_folder.hpp"
 
 #include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <system_error>
 #include <unistd.h>
 
+#include "course/cli/process/orphans.hpp"
 #include "course/cli/process/room.hpp"
 
 namespace dist::cli {
@@ -16,18 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "shardlings-";
-
-/// Folders PREFIXPID-NUMBER whose PID is of no process any more.
-void remove_orphans(const fs::path& all, const std::string& prefix) {
-    std::error_code ignored;
-    for (const auto& folder : fs::directory_iterator(all, ignored)) {
-        const std::string name = folder.path().filename().string();
-        const int pid = name.starts_with(prefix) ? std::atoi(name.c_str() + prefix.size()) : 0;
-        if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
-            fs::remove_all(folder.path(), ignored);
-        }
-    }
-}
 
 }  // namespace
 
