@@ -21,3 +21,7 @@ set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
 add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 add_dependencies(cli_test shardlings_cli)
+
+# files of the repository are found from whatever folder the command is called
+add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk_bounds --mutants --no-stubs WORKING_DIRECTORY /)
+set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)

@@ -1,9 +1,11 @@
 // A rank that dies, stands still or reads something else: the others end, and its name is said.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "course/data/synthetic.hpp"
@@ -64,10 +66,17 @@ Run run_with_signal(int signal, const fs::path& folder, const std::string& optio
     return run.get();
 }
 
-/// No process of the run is left.
+/// No process of the run is left. The kernel takes a while to free the memory of one that was killed; mpirun does not wait
+/// for that.
 void check_ended(const fs::path& folder) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     for (int rank = 0; rank < 3; ++rank) {
-        CHECK(process_of(rank, folder.string()) == 0);
+        pid_t left = process_of(rank, folder.string());
+        while (left != 0 && std::chrono::steady_clock::now() < limit) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            left = process_of(rank, folder.string());
+        }
+        CHECK(left == 0);
     }
 }
 

@@ -173,9 +173,9 @@ class Check {
                 options.test = trial.expected.test;
             }
             try {
-                tried.results.push_back(
-                    run_built(context_, series.program, built, options, trial.expected.file)
-                );
+                tried.results.push_back(run_built(
+                    context_, series.program, built, options, context_.root / trial.expected.file
+                ));
             } catch (const UsageError& error) {  // no test has that name
                 tried.error = error.what();
             }

@@ -103,6 +103,10 @@ LaunchOptions Grader::options_for(const Reference& reference, std::uint64_t seed
     return options;
 }
 
+fs::path Grader::solution(const Exercise& exercise) const {
+    return context_.root / exercise.solution();
+}
+
 Caution Grader::caution() const {
     return {options_.sandbox, options_.time_limit_s};
 }
@@ -120,7 +124,7 @@ void Grader::prepare(const Exercise& exercise) {
     reference.recipe = cli::prepare(context_, program);
     reference.sandbox.readable = library_folders(reference.recipe);
     reference.sandbox.gpu = program.for_gpu();
-    reference.built = build_as(context_, reference.recipe, exercise.solution(), caution());
+    reference.built = build_as(context_, reference.recipe, solution(exercise), caution());
     const Built& built = reference.built;
     if (!built.ok) {
         reference.broken = "the reference itself does not build here: " + built.error;
@@ -128,7 +132,7 @@ void Grader::prepare(const Exercise& exercise) {
     }
     for (const std::uint64_t seed : options_.seeds) {
         const Result result = launch(
-            context_, program, built.executable, exercise.solution(), options_for(reference, seed)
+            context_, program, built.executable, solution(exercise), options_for(reference, seed)
         );
         if (result.status == State::skipped) {
             reference.skipped = result.message;
@@ -145,14 +149,13 @@ void Grader::prepare(const Exercise& exercise) {
         reference.checks.push_back(checks_of(result));
     }
     // what was not planned, such as an end that came too early, is no test
-    for (const TestResult& test :
-         garbled(reference, program, built, exercise.solution(), 1).tests) {
+    for (const TestResult& test : garbled(reference, program, built, solution(exercise), 1).tests) {
         if (test.planned && test.status != State::pass && test.status != State::skipped) {
             reference.needs_messages.insert(test.name);
         }
     }
     for (const std::string& test :
-         passed_in(garbled(reference, program, built, exercise.solution(), 2))) {
+         passed_in(garbled(reference, program, built, solution(exercise), 2))) {
         reference.needs_messages.erase(test);
     }
 }
@@ -187,7 +190,7 @@ std::set<std::string> Grader::right_without_messages(
 bool Grader::reference_passes(const Reference& reference, const Exercise& exercise) {
     const LaunchOptions options = options_for(reference, options_.seeds.front());
     const Result result = launch(
-        context_, program_of(exercise), reference.built.executable, exercise.solution(), options
+        context_, program_of(exercise), reference.built.executable, solution(exercise), options
     );
     return result.status == State::pass;
 }

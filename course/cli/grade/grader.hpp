@@ -83,6 +83,8 @@ class Grader {
     );
     [[nodiscard]] LaunchOptions options_for(const Reference& reference, std::uint64_t seed) const;
 
+    /// The reference's file, from whatever folder the command is called.
+    [[nodiscard]] std::filesystem::path solution(const Exercise& exercise) const;
     [[nodiscard]] Caution caution() const;
 
     Context& context_;
