@@ -2,10 +2,8 @@
 // one file of records per rank. Only the layout is here; nobody's behaviour.
 //
 // The launcher makes an empty folder (the run folder), puts a zeroed file of sizeof(Board) bytes
-// named "board" into it and one with a word that it has drawn, "nonce", and starts `mpirun ... rank_proxy TEST`
-// with the environment below. The test's program removes the nonce as it reads it, before anything else of it
-// runs; its first letter says whether what code under test receives is what was sent: 0 it is, 1 it is other bytes,
-// 2 it is zeros. In that folder a test process leaves, for each rank R:
+// named "board" into it and a Secret (secret.hpp) named "secret", and starts `mpirun ... rank_proxy TEST` with the
+// environment below. The test's program removes the secret as it reads it, before anything else of it runs. In that folder a test process leaves, for each rank R:
 //
 //   rank-R.out    everything the rank wrote to standard output and standard error
 //   rank-R.jsonl  one JSON object a line, each complete as soon as its newline is there:
@@ -22,7 +20,7 @@
 //   checks      how many were made                        collectives, since_s, frames}
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
-// Each object holds {"nonce": ...}: a line without that word was written by somebody else, and counts for
+// Each object holds {"nonce": the secret's}: a line without that word was written by somebody else, and counts for
 // nothing.
 //
 // `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
@@ -47,7 +45,6 @@ namespace dist::harness {
 inline constexpr const char* kEnvFolder = "SHARDLINGS_RUN_FOLDER";
 // Another folder of the run, in shared memory.
 inline constexpr const char* kEnvShared = "SHARDLINGS_SHARED_FOLDER";
-inline constexpr const char* kEnvSeed = "SHARDLINGS_SEED";    // default 1
 inline constexpr const char* kEnvRanks = "SHARDLINGS_RANKS";  // only worlds of this size
 inline constexpr const char* kEnvTest =
     "SHARDLINGS_TEST";  // only tests so named, or else whose name holds this
@@ -57,6 +54,8 @@ inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
 // "1": while tests run, ranks write below the folder that they are in, /tmp and /dev alone.
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
+// "1": the program changes and makes no code. LibTorch's kernels do.
+inline constexpr const char* kEnvNoNewCode = "SHARDLINGS_NO_NEW_CODE";
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -149,13 +149,15 @@ void Grader::prepare(const Exercise& exercise) {
         reference.checks.push_back(checks_of(result));
     }
     // what was not planned, such as an end that came too early, is no test
-    for (const TestResult& test : garbled(reference, program, built, solution(exercise), 1).tests) {
+    for (const TestResult& test :
+         garbled(reference, program, built, solution(exercise), harness::Garble::others).tests) {
         if (test.planned && test.status != State::pass && test.status != State::skipped) {
             reference.needs_messages.insert(test.name);
         }
     }
     for (const std::string& test :
-         passed_in(garbled(reference, program, built, solution(exercise), 2))) {
+         passed_in(garbled(reference, program, built, solution(exercise), harness::Garble::zeros)
+         )) {
         reference.needs_messages.erase(test);
     }
 }
@@ -165,7 +167,7 @@ Result Grader::garbled(
     const Program& program,
     const Built& built,
     const fs::path& file,
-    int way
+    harness::Garble way
 ) {
     LaunchOptions options = options_for(reference, options_.seeds.front());
     options.garble = way;
@@ -176,7 +178,7 @@ std::set<std::string> Grader::right_without_messages(
     const Reference& reference, const Program& program, const Built& built, const fs::path& file
 ) {
     std::set<std::string> suspects = reference.needs_messages;
-    for (const int way : {1, 2}) {
+    for (const harness::Garble way : {harness::Garble::others, harness::Garble::zeros}) {
         if (suspects.empty()) {
             break;
         }

@@ -66,13 +66,13 @@ class Grader {
     );
     /// Whether the reference passes now, with the first seed.
     bool reference_passes(const Reference& reference, const Exercise& exercise);
-    /// A run in which messages are garbled; way as in LaunchOptions::garble.
+    /// A run in which messages are garbled.
     Result garbled(
         const Reference& reference,
         const Program& program,
         const Built& built,
         const std::filesystem::path& file,
-        int way
+        harness::Garble way
     );
     /// Tests that are passed though no message says what was sent, where the reference fails.
     std::set<std::string> right_without_messages(

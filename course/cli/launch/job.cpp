@@ -72,12 +72,11 @@ void tell(const Context& context, const harness::Board& board) {
     }
 }
 
-/// A word that nobody knows before.
-std::string draw_nonce(int garble) {
+/// What nobody knows before.
+harness::Secret draw_secret(const LaunchOptions& options) {
     std::random_device device;
-    return fmt::format(
-        "{}{:08x}{:08x}{:08x}{:08x}", garble, device(), device(), device(), device()
-    );
+    const auto number = [&] { return std::uint64_t{device()} << 32U | device(); };
+    return harness::Secret::of(number(), number(), number(), options.seed, options.garble);
 }
 
 Environment job_environment(
@@ -99,7 +98,6 @@ Environment job_environment(
         }
     }
     environment.emplace_back(harness::kEnvFolder, folder.string());
-    environment.emplace_back(harness::kEnvSeed, std::to_string(options.seed));
     if (options.ranks > 0) {
         environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
     }
@@ -173,8 +171,9 @@ Verdict run_job(
     // not the repository: code under test may write files there, or clear it
     run_options.folder = folder.path() / "work";
     fs::create_directory(run_options.folder);
-    const std::string nonce = draw_nonce(options.garble);
-    std::ofstream(folder.path() / "nonce") << nonce;
+    const harness::Secret secret = draw_secret(options);
+    std::ofstream(folder.path() / "secret", std::ios::binary)
+        .write(reinterpret_cast<const char*>(&secret), sizeof secret);
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
     const std::string shared =
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string();
@@ -192,6 +191,9 @@ Verdict run_job(
         sandbox.readable.push_back(fs::absolute(executable));
         sandbox.writable.push_back(folder.path());
         run_options.environment.emplace_back(harness::kEnvClosed, "1");
+        if (program.needs == "mpi") {
+            run_options.environment.emplace_back(harness::kEnvNoNewCode, "1");
+        }
         command = sandboxed(command, sandbox, run_options.environment, run_options.folder);
         run_options.environment.clear();
         run_options.folder = context.root;
@@ -200,7 +202,7 @@ Verdict run_job(
     Job job;
     job.folder = folder.path();
     for (int r = 0; r < ranks; ++r) {
-        job.logs.push_back(read_rank_log(folder.path(), r, nonce));
+        job.logs.push_back(read_rank_log(folder.path(), r, secret.nonce().data()));
     }
     const std::vector<PlannedTest> tests = tests_in(context.root / test_file_of(program));
     if (program.vetted) {

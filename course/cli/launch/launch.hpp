@@ -12,6 +12,7 @@
 #include "course/cli/process/sandbox.hpp"
 #include "course/cli/result/result.hpp"
 #include "course/cli/vet/vet.hpp"
+#include "course/protocol/secret.hpp"
 
 namespace dist::cli {
 
@@ -21,9 +22,9 @@ struct LaunchOptions {
     std::string test = {};  // only tests whose name holds this
     bool many = false;      // only tests with the tag [many], on kManyRanks ranks
     bool delays = false;    // seeded delays in MPI calls
-    int garble = 0;         // 1, 2: what is received is not what was sent; see protocol.hpp
-    double compute_s = 0;   // CPU seconds without progress that a rank may take; 0: the usual limit
-    bool keep = false;      // leave the run folder
+    harness::Garble garble = harness::Garble::none;
+    double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
+    bool keep = false;     // leave the run folder
     double wall_limit_s = 300;
     Strictness strictness = Strictness::learner;
     const Sandbox* sandbox = nullptr;  // where the processes run; none: nowhere in particular

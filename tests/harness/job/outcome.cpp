@@ -16,7 +16,9 @@ struct Skipped : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-bool asking_for_info = false;
+// What a failed check is for: a verdict, INFO's text, or evidence that failed checks arrive.
+enum class Purpose { verdict, info, control };
+Purpose purpose = Purpose::verdict;
 
 // A failed MPI call without what is not the student's: the macro's text and place, where they are those
 // of a reference solution. The place that matters is where the exception was thrown from.
@@ -32,10 +34,10 @@ std::string without_reference(const std::string& text) {
 
 // What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
 std::string info_in_scope() {
-    asking_for_info = true;
+    purpose = Purpose::info;
     current_test().info.clear();
     FAIL_CHECK("");
-    asking_for_info = false;
+    purpose = Purpose::verdict;
     std::string text;
     for (const std::string& line : current_test().info) {
         if (!line.empty()) {
@@ -69,12 +71,28 @@ void worsen(Outcome outcome, const std::string& message) {
 }
 
 void add_failure(Failure failure) {
-    if (asking_for_info) {
+    if (purpose == Purpose::info) {
         current_test().info = std::move(failure.info);
+        return;
+    }
+    if (purpose == Purpose::control) {
+        ++current_test().controls;
         return;
     }
     worsen(Outcome::fail, "");
     current_test().failures.push_back(std::move(failure));
+}
+
+void control_the_checks() {
+    if (purpose != Purpose::verdict) {
+        return;  // somebody else's doing: one control less
+    }
+    volatile float expected = 1;
+    volatile float got = 2;
+    purpose = Purpose::control;
+    const Comparison wrong = same(std::vector<float>{got}, std::vector<float>{expected});
+    CHECK(wrong);
+    purpose = Purpose::verdict;
 }
 
 bool note_course_exception() {

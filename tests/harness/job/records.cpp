@@ -1,16 +1,18 @@
 #include "tests/harness/job/records.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 #include <unistd.h>
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/job/crash.hpp"
-#include "tests/harness/job/nonce.hpp"
+#include "tests/harness/job/secret.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -19,6 +21,8 @@ namespace dist::harness {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view kNonceKey = R"({"nonce":")";
 
 int descriptor = -1;
 
@@ -34,18 +38,27 @@ int descriptor = -1;
     throw std::runtime_error("cannot write the test's records: " + reason);
 }
 
-void write_line(json line) {
-    line["nonce"] = nonce();
-    // a student's bytes may be no UTF-8: replaced, never an exception
-    const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+void write_bytes(const char* bytes, std::size_t n) {
     std::size_t written = 0;
-    while (written < text.size()) {
-        const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
-        if (n <= 0) {
+    while (written < n) {
+        const ssize_t more = write(descriptor, bytes + written, n - written);
+        if (more <= 0) {
             lose_records();
         }
-        written += static_cast<std::size_t>(n);
+        written += static_cast<std::size_t>(more);
     }
+}
+
+void write_line(const json& line) {
+    // a student's bytes may be no UTF-8: replaced, never an exception
+    const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+    // code under test may read what is left in memory
+    std::array<char, kNonceSize> nonce = secret().nonce();
+    write_bytes(kNonceKey.data(), kNonceKey.size());
+    write_bytes(nonce.data(), std::strlen(nonce.data()));
+    explicit_bzero(nonce.data(), nonce.size());
+    write_bytes("\",", 2);
+    write_bytes(text.data() + 1, text.size() - 1);
 }
 
 json addresses(const Frames& frames) {

@@ -56,6 +56,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
     try {
         const CrashReports crashes;
         body(comm);
+        control_the_checks();
         leave_if_stopped();
         return Phase::returned;
     } catch (const Stopped&) {

@@ -26,6 +26,7 @@ struct TestRun {
     std::string message;
     std::vector<Failure> failures;
     std::vector<std::string> info;  // what INFO last said, when it was asked
+    long controls = 0;              // checks that had to fail, and did
     int ranks = 0;                  // world of the last body, or of the one that failed
     Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
 };
@@ -49,6 +50,10 @@ bool test_is_selected();
 
 /// Notes a failed check, or, while it is asked for, only what INFO says of the place.
 void add_failure(Failure failure);
+
+/// A check that has to fail, and no failure of the test: where it does not arrive at add_failure(), checks no longer
+/// check. So it counts as one that was made.
+void control_the_checks();
 
 /// Makes the outcome of the test in progress `outcome`, unless it is as bad already.
 void worsen(Outcome outcome, const std::string& message);

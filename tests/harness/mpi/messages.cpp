@@ -6,7 +6,7 @@
 
 #include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
-#include "tests/harness/job/nonce.hpp"
+#include "tests/harness/job/secret.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/groups.hpp"
@@ -134,10 +134,10 @@ namespace {
 
 // Each byte becomes another one, and does not come back to what it was where a message is passed on; or all become 0.
 void garble_if_asked(char* bytes, int n) {
-    const int way = nonce()[0] == '\0' ? 0 : nonce()[0] - '0';
+    const Garble way = secret().drawn() ? secret().shown_garble() : Garble::none;
     constexpr int kShift = 37;
-    for (int i = 0; way != 0 && i < n; ++i) {
-        bytes[i] = static_cast<char>(way == 1 ? bytes[i] + kShift : 0);
+    for (int i = 0; way != Garble::none && i < n; ++i) {
+        bytes[i] = static_cast<char>(way == Garble::others ? bytes[i] + kShift : 0);
     }
 }
 

@@ -1,0 +1,44 @@
+// The secret is read, and its file removed, before any code under test can run: it finds nothing.
+#include "tests/harness/job/secret.hpp"
+
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "course/protocol/protocol.hpp"
+#include "tests/harness/job/early.hpp"
+
+namespace dist::harness {
+namespace {
+
+constexpr std::size_t kLongestPath = 4096;
+constinit Secret the_secret;
+
+SHARDLINGS_BEFORE_EVERYTHING void read_secret(int /*argc*/, char** /*argv*/, char** environment) {
+    const char* const folder = early_value(environment, kEnvFolder);
+    char path[kLongestPath] = "";
+    if (folder == nullptr || std::strlen(folder) + std::strlen("/secret") >= sizeof path) {
+        return;
+    }
+    std::strcpy(path, folder);
+    std::strcat(path, "/secret");
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return;
+    }
+    if (read(file, &the_secret, sizeof the_secret) != sizeof the_secret) {
+        the_secret = Secret{};
+    }
+    close(file);
+    unlink(path);
+}
+
+SHARDLINGS_EARLY const Early kReadSecret = &read_secret;
+
+}  // namespace
+
+const Secret& secret() {
+    return the_secret;
+}
+
+}  // namespace dist::harness
