@@ -72,13 +72,16 @@ class Progress {
             cpu_s_ = cpu_s;
             awake_s_ = now_s();
         }
+        // who waits may do so by looking again and again: on a busy machine, for long
+        computed_s_ += computing ? cpu_s - seen_s_ : 0;
+        seen_s_ = cpu_s;
         if (const long run = my_slot().run_started; run != run_ || my_slot().ranks == 0) {
             run_ = run;
-            run_start_s_ = cpu_s;
+            computed_s_ = 0;
         }
         // A loop that calls MPI makes progress of a kind, but not for ever.
         constexpr double kWithCalls = 8;
-        idle_cpu_s_ = std::max(cpu_s - start_s_, (cpu_s - run_start_s_) / kWithCalls);
+        idle_cpu_s_ = std::max(cpu_s - start_s_, computed_s_ / kWithCalls);
     }
 
     /// CPU seconds that it has computed.
@@ -94,7 +97,8 @@ class Progress {
     double awake_s_ = now_s();
     double cpu_s_ = 0;
     long run_ = -1;
-    double run_start_s_ = 0;
+    double seen_s_ = 0;
+    double computed_s_ = 0;  // in this body
     double idle_cpu_s_ = 0;
 };
 
