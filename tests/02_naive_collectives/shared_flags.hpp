@@ -3,32 +3,27 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
 #include <fcntl.h>
 #include <stdexcept>
-#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "course/protocol/protocol.hpp"
 #include "course/runtime/communicator.hpp"
 
 namespace dist::harness {
 
-/// One flag for each rank and use. A file in the run's folder, which every rank maps.
+/// One flag for each rank and use. A file in the folder that all ranks work in, which every rank maps.
 class SharedFlags {
   public:
     SharedFlags() {
-        const char* folder = std::getenv(kEnvFolder);
-        const std::string name = std::string(folder == nullptr ? "." : folder) + "/flags";
-        const int file = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        const int file = open("flags", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (file < 0 || ftruncate(file, sizeof(Flags)) != 0) {
-            throw std::runtime_error("cannot make " + name);
+            throw std::runtime_error("cannot make the file flags");
         }
         void* memory = mmap(nullptr, sizeof(Flags), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         close(file);
         if (memory == MAP_FAILED) {
-            throw std::runtime_error("cannot map " + name);
+            throw std::runtime_error("cannot map the file flags");
         }
         flags_ = static_cast<Flags*>(memory);
     }

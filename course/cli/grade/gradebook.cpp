@@ -37,7 +37,7 @@ Gradebook::Gradebook(fs::path folder) : folder_(std::move(folder)) {
 }
 
 bool Gradebook::has_grades() const {
-    return fs::exists(folder_ / "grading.json");
+    return fs::exists(folder_ / "native");
 }
 
 std::vector<std::uint64_t> Gradebook::seeds() const {

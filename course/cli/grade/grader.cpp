@@ -6,8 +6,11 @@
 //      processes and the tests' own names, what remains is to compute, and to call MPI.
 //   3. The launcher's plan (launch/plan.hpp): each test that the source has, on each rank, with the nonce of the job.
 //   4. The reference, run with the same seeds, says how many checks each rank makes in each test: a test that was
-//      left early made fewer.
-//   5. All runs again with messages garbled on their way, in two ways. What the reference can do in
+//      left early made fewer. Between them stand some that have to fail, and count only where they do: checks that were
+//      silenced made fewer, too (harness/job/outcome.cpp).
+//   5. Each program is linked with functions and variables in another order, and its code stays as it was linked: what an
+//      answer knows of one program is not so in the next (build/build.cpp, harness/job/no_new_code.cpp).
+//   6. All runs again with messages garbled on their way, in two ways. What the reference can do in
 //      neither, an answer cannot do in both, unless what it gives was not in the messages: found in memory, computed again
 //      from the inputs' seed, or said by a check that no longer checks. Half of such tests are a verdict; one is shown to
 //      the instructor.

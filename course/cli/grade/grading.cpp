@@ -131,6 +131,13 @@ class Grading {
         if (seeds.empty()) {
             seeds = draw_seeds(asked_);
             book_.write_seeds(seeds);
+        } else if ((asked_.seed > 0 && asked_.seed != seeds.front()) ||
+                   (asked_.seeds > 1 && static_cast<std::size_t>(asked_.seeds) != seeds.size())) {
+            throw UsageError(fmt::format(
+                "{} was begun with other inputs ({} of them), and goes on with those: leave out "
+                "--seed and --seeds, or name another folder",
+                asked_.out, seeds.size()
+            ));
         }
         return seeds;
     }

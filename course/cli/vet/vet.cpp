@@ -210,7 +210,8 @@ std::vector<Objection> objections(
 std::vector<std::string> remarks(const Context& context, const Built& built) {
     for (const auto& [name, flags] : layout_of(context, built.object).sections) {
         if (name.starts_with(".init_array")) {
-            return {"has objects at file scope whose constructors run before main"};
+            return {
+                "runs code before main: that of objects at file scope, or what <iostream> brings"};
         }
     }
     return {};
