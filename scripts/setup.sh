@@ -5,6 +5,7 @@
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
 #   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
 #   scripts/setup.sh grade    bubblewrap: `grade`
+#   scripts/setup.sh simulate SimGrid: `simulate`
 #   scripts/setup.sh test     what only tests need: `test` skips by name what cannot be tried without
 #
 # As root, or with a sudo that asks for no password, it installs; on a terminal it asks first;
@@ -57,14 +58,19 @@ for group in "${@:-base}"; do
         ;;
     plot) need_command gnuplot gnuplot-nox ;;
     grade) need_command bwrap bubblewrap ;;
+    simulate)
+        need_command smpirun libsimgrid-dev
+        need_header smpi/mpi.h libsimgrid-dev
+        ;;
     test)
         need_command bwrap bubblewrap
+        need_command smpirun libsimgrid-dev
         need_command xmllint libxml2-utils
         need_command tmux tmux
         python3 -c 'import jsonschema' 2>/dev/null || missing="$missing python3-jsonschema"
         ;;
     *)
-        say "setup: no group is called \"$group\"; there are base, torch, plot, grade and test"
+        say "setup: no group is called \"$group\"; there are base, torch, plot, grade, simulate and test"
         exit 2
         ;;
     esac

@@ -1,6 +1,7 @@
 #include "course/lab/registry.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stdexcept>
@@ -62,11 +63,14 @@ void naive_broadcast(const Call& call) {
     broadcast(call.data, call.root, call.comm);
 }
 
+// Long enough that a segment's bytes cost more than its message, and one at least.
+int segments_of(std::size_t bytes) {
+    constexpr std::size_t kSegment = std::size_t{256} << 10U;
+    return static_cast<int>(bytes / kSegment) + 1;
+}
+
 void pipelined_broadcast(const Call& call) {
-    // long enough that a segment's bytes cost more than its message, and one at least
-    constexpr std::size_t kSegment = (std::size_t{256} << 10U) / sizeof(float);
-    const int segments = static_cast<int>(call.data.size() / kSegment) + 1;
-    ring_broadcast(call.data, call.root, segments, call.comm);
+    ring_broadcast(call.data, call.root, segments_of(call.data.size_bytes()), call.comm);
 }
 
 void binomial_broadcast(const Call& call) {
@@ -97,25 +101,66 @@ double all_reduce_factor(int p) {
     return 2.0 * (p - 1) / p;
 }
 
+template <AllReduceAlgorithm algorithm>
+double model_s(std::size_t bytes, int p, const LinkCost& link) {
+    return predicted_s(algorithm, bytes, p, link);
+}
+
+int tree_rounds(int p) {
+    return std::bit_width(static_cast<unsigned>(p - 1));
+}
+
+double message_s(double bytes, const LinkCost& link) {
+    return link.alpha_s + bytes * link.beta_s_per_byte;
+}
+
+double tree_all_reduce_s(std::size_t bytes, int p, const LinkCost& link) {
+    const auto k = static_cast<double>(bytes);
+    return tree_rounds(p) * (2 * message_s(k, link) + k * link.gamma_s_per_byte);
+}
+
+double naive_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
+    return (p - 1) * message_s(static_cast<double>(bytes), link);
+}
+
+double tree_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
+    return tree_rounds(p) * message_s(static_cast<double>(bytes), link);
+}
+
+// The last rank has the first segment after p - 1 messages, and each further one after one more.
+double pipelined_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
+    const int segments = segments_of(bytes);
+    return p == 1 ? 0.0
+                  : (p - 2 + segments) * message_s(static_cast<double>(bytes) / segments, link);
+}
+
 constexpr Collective kCollectives[] = {
     {"all_reduce", "sum", all_reduce_factor, expect_sum},
     {"broadcast", "none", broadcast_factor, expect_roots_data},
 };
 
 constexpr Algorithm kAlgorithms[] = {
-    {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce},
-    {"all_reduce", "ring", "exercise ring_all_reduce", ring},
-    {"all_reduce", "recursive_doubling", "exercise recursive_doubling", recursive_doubling},
-    {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling},
-    {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce},
+    {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce,
+     Means::messages, "all_reduce", model_s<AllReduceAlgorithm::naive>},
+    {"all_reduce", "ring", "exercise ring_all_reduce", ring, Means::messages, "ring_all_reduce",
+     model_s<AllReduceAlgorithm::ring>},
+    {"all_reduce", "recursive_doubling", "exercise recursive_doubling", recursive_doubling,
+     Means::messages, "recursive_doubling", model_s<AllReduceAlgorithm::recursive_doubling>},
+    {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling,
+     Means::messages, "halving_doubling", model_s<AllReduceAlgorithm::halving_doubling>},
+    {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce,
+     Means::messages, "tree_reduce", tree_all_reduce_s},
     {"all_reduce", "auto", "the fastest of the first four in a trial of this run", automatic},
     {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
-     shared_memory, Means::shared_memory},
+     shared_memory, Means::shared_memory, "shared_memory_all_reduce"},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, Means::library},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
-    {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast},
-    {"broadcast", "ring", "exercise ring_broadcast, segments of 256 KiB", pipelined_broadcast},
-    {"broadcast", "tree", "exercise tree_broadcast", binomial_broadcast},
+    {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast,
+     Means::messages, "broadcast", naive_broadcast_s},
+    {"broadcast", "ring", "exercise ring_broadcast, segments of 256 KiB", pipelined_broadcast,
+     Means::messages, "ring_broadcast", pipelined_broadcast_s},
+    {"broadcast", "tree", "exercise tree_broadcast", binomial_broadcast, Means::messages,
+     "tree_broadcast", tree_broadcast_s},
     {"broadcast", "mpi", "MPI_Bcast", mpi_broadcast, Means::library},
 };
 
@@ -167,6 +212,25 @@ std::vector<Algorithm> find_algorithms(
         }
     }
     return chosen;
+}
+
+std::vector<Algorithm> algorithms_of_exercise(std::string_view exercise) {
+    std::vector<Algorithm> found;
+    std::vector<std::string_view> known;
+    for (const Algorithm& algorithm : kAlgorithms) {
+        if (algorithm.exercise == exercise) {
+            found.push_back(algorithm);
+        }
+        if (!algorithm.exercise.empty()) {
+            known.push_back(algorithm.exercise);
+        }
+    }
+    if (found.empty()) {
+        throw std::invalid_argument(fmt::format(
+            "{} is no collective by itself; these are: {}", exercise, fmt::join(known, ", ")
+        ));
+    }
+    return found;
 }
 
 std::vector<Algorithm> candidates_of_auto() {

@@ -11,6 +11,7 @@
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/shared_buffer.hpp"
+#include "exercises/03_ring_and_tree/cost_model.hpp"
 
 namespace dist::lab {
 
@@ -43,6 +44,9 @@ struct Collective {
 /// What an algorithm is made of: that decides what it takes at the least.
 enum class Means { messages, shared_memory, library };
 
+/// The seconds that it takes on p ranks of which each has a link of its own.
+using Model = double (*)(std::size_t bytes, int p, const LinkCost& link);
+
 /// One way to do a collective.
 struct Algorithm {
     std::string_view collective;
@@ -50,6 +54,8 @@ struct Algorithm {
     std::string_view what;  // for the table's header
     Run run;                // nullptr for `mine` until its library is loaded
     Means means = Means::messages;
+    std::string_view exercise = {};  // whose answer does it; of two, the one that reduces
+    Model model_s = nullptr;         // its time, where the course has a formula
 };
 
 /// The collective of that name.
@@ -63,6 +69,11 @@ const Collective& find_collective(std::string_view name);
 std::vector<Algorithm> find_algorithms(
     const Collective& collective, const std::vector<std::string>& names
 );
+
+/// What this exercise's answer does, in all collectives.
+///
+/// Errors  std::invalid_argument if it is none of these, naming those that are.
+std::vector<Algorithm> algorithms_of_exercise(std::string_view exercise);
 
 /// What `auto` chooses from, in the order of AllReduceAlgorithm.
 std::vector<Algorithm> candidates_of_auto();

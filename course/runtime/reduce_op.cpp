@@ -4,6 +4,9 @@
 #include <functional>
 
 #include "course/runtime/error.hpp"
+#ifdef SHARDLINGS_SIMULATED
+#include "course/runtime/simulated_time.hpp"
+#endif
 
 namespace dist {
 
@@ -35,6 +38,9 @@ void Accumulate::operator()(
         std::transform(
             accumulated.begin(), accumulated.end(), in.begin(), accumulated.begin(), operation
         );
+#ifdef SHARDLINGS_SIMULATED
+        take_time_to_add(in.size_bytes());
+#endif
     };
     switch (op) {
         case ReduceOp::sum:

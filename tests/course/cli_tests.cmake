@@ -25,3 +25,14 @@ add_dependencies(cli_test shardlings_cli)
 # files of the repository are found from whatever folder the command is called
 add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk_bounds --mutants --no-stubs WORKING_DIRECTORY /)
 set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)
+
+# simulate: its texts everywhere; the command itself where SimGrid is.
+add_executable(simulate_test EXCLUDE_FROM_ALL cli_simulate_test.cpp)
+target_link_libraries(simulate_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(simulate_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
+if(SimGrid_FOUND)
+  target_compile_definitions(simulate_test PRIVATE SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+  add_dependencies(simulate_test shardlings_cli)
+endif()
+add_test(NAME simulate COMMAND simulate_test)
+set_tests_properties(simulate PROPERTIES LABELS cli TIMEOUT 600)

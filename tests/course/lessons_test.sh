@@ -2,7 +2,8 @@
 # Checks that README.md and the lessons show what really happens: runs each fenced block marked
 # `console check` (its first line is `$ COMMAND`) and compares the lines that follow with the
 # command's output. `...` in a line stands for anything within that line: times, counts, places.
-# A block marked `console check gpu` needs CUDA and NCCL to be built: without them it is skipped.
+# A block marked `console check gpu` needs CUDA and NCCL to be built, one marked `console check simgrid` SimGrid: without
+# them it is skipped.
 #
 # usage: lessons_test.sh [--renew] [TEXT]    only blocks whose command holds TEXT
 #        --renew writes into the lesson what is printed now, where that is something else: read the diff
@@ -18,14 +19,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
 gpu_missing=
+simgrid_missing=
+command -v smpirun >/dev/null || simgrid_missing="SimGrid is not installed"
 
 # Blocks become files: 001.command, 001.expected and 001.place (file:line).
 split_into_blocks() { # FILE...
     awk -v work="$work" '
-        /^```console check( gpu)? *$/ {
+        /^```console check( gpu| simgrid)? *$/ {
             inside = 1
             base = sprintf("%s/%03d", work, ++count)
             if (/gpu/) printf "" > (base ".gpu")
+            if (/simgrid/) printf "" > (base ".simgrid")
             next
         }
         /^```/ && inside { inside = 0; close(base ".expected"); next }
@@ -43,7 +47,7 @@ split_into_blocks() { # FILE...
 
 # Long work on a slow machine tells how far it is; that is no part of a lesson.
 without_progress() {
-    grep -vE '^(building( the command)? [0-9]+/[0-9]+|  +[0-9]+ s  .*)$'
+    grep -vE '^((building( the command)?|simulating) [0-9]+.*|  +[0-9]+ s  .*)$'
 }
 
 # Prints standard input with each line that matches the expected one replaced by it.
@@ -103,6 +107,10 @@ check() { # BASE
         printf 'skip  %s  %s   GPU code is not built here: %s\n' "$place" "$command" "$gpu_missing"
         return
     fi
+    if [ -e "$1.simgrid" ] && [ -n "$simgrid_missing" ]; then
+        printf 'skip  %s  %s   %s\n' "$place" "$command" "$simgrid_missing"
+        return
+    fi
     bash -c "$command" </dev/null 2>&1 | without_progress | normalised "$1.expected" >"$1.got"
     if diff -u --label "$place" --label "what it prints" "$1.expected" "$1.got" >"$1.diff"; then
         printf 'ok    %s  %s\n' "$place" "$command"
@@ -117,7 +125,8 @@ gpu_missing=$(sed -n 's/^SHARDLINGS_GPU_MISSING:INTERNAL=//p' build/release/CMak
 split_into_blocks README.md notebooks_md/*.md
 if [ -n "$renew" ]; then
     for block in $(printf '%s\n' "$work"/*.command | sort -r); do  # the last first: lines above stay where they are
-        if [[ $(cat "$block") == *"$only"* ]] && ! { [ -e "${block%.command}.gpu" ] && [ -n "$gpu_missing" ]; }; then
+        if [[ $(cat "$block") == *"$only"* ]] && ! { [ -e "${block%.command}.gpu" ] && [ -n "$gpu_missing" ]; } &&
+            ! { [ -e "${block%.command}.simgrid" ] && [ -n "$simgrid_missing" ]; }; then
             renew "${block%.command}"
         fi
     done

@@ -78,4 +78,16 @@ void ensure_torch(const Context& context) {
     }
 }
 
+void ensure_simgrid(const Context& context) {
+    install(context, "simulate");
+    if (cached_value(context, "SimGrid_LIBRARY").empty()) {
+        configure(context);
+    }
+    if (cached_value(context, "SimGrid_LIBRARY").empty()) {
+        throw CommandError(
+            exit_status::kUsage, "SimGrid is installed, but CMake does not find its library"
+        );
+    }
+}
+
 }  // namespace dist::cli

@@ -20,6 +20,10 @@ void configure(const Context& context, const std::vector<std::string>& additions
 /// The value that the build folder's CMakeCache.txt holds; empty when it holds none, or "NOTFOUND".
 std::string cached_value(const Context& context, const std::string& variable);
 
+/// SimGrid, installed and known to the build.
+/// Errors  as install and configure
+void ensure_simgrid(const Context& context);
+
 /// LibTorch, installed and known to the build.
 /// Errors  as install and configure
 void ensure_torch(const Context& context);

@@ -152,6 +152,10 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
                 : "GPU exercises are skipped; all others run"
         ),
         useful(
+            "SimGrid", first_line(context, {"smpirun", "--version"}),
+            "simulate runs on it, and installs it when first asked for"
+        ),
+        useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),
             "bench --svg and plot install it when first asked for"
         ),

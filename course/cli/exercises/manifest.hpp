@@ -53,14 +53,16 @@ struct Program {
     int ranks = 1;
     std::string needs = "mpi";
     bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
-    bool files = false;        // as Exercise::files
-    bool vetted = false;       // an exercise: its tests are those of its source
+    bool simulated =
+        false;            // a module for SimGrid's MPI, no test: see scripts/cmake/exercises.cmake
+    bool files = false;   // as Exercise::files
+    bool vetted = false;  // an exercise: its tests are those of its source
     bool looked_at =
         false;  // its object, too: see vet.hpp. What nvcc makes of a file is another thing
 
     [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::string target() const {
-        return name + (on_stand_in ? "_host_test" : "_test");
+        return name + (simulated ? "_simulated" : on_stand_in ? "_host_test" : "_test");
     }
 };
 Program program_of(const Exercise& exercise);

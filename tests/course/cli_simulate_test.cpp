@@ -1,0 +1,237 @@
+// simulate: what it reads, what it makes of times, and the command on simulated clusters.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
+#include "course/cli/simulate/simulated_text.hpp"
+#include "tests/course/cli_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::cli;
+using dist::simulation::Timed;
+
+namespace {
+
+Timed timed(const std::string& algorithm, int ranks, std::size_t bytes, double seconds) {
+    Timed time;
+    time.collective = "all_reduce";
+    time.algorithm = algorithm;
+    time.ranks = ranks;
+    time.size_bytes = bytes;
+    time.seconds = seconds;
+    time.wrong = 0;
+    return time;
+}
+
+}  // namespace
+
+TEST_CASE("latencies and rates are read with their units, and nothing is guessed") {
+    CHECK(parse_seconds("2us") == 2e-6);
+    CHECK(parse_seconds("0.5ms") == 5e-4);
+    CHECK(parse_seconds("0s") == 0);
+    CHECK(parse_bytes_per_s("10Gbit") == 1.25e9);
+    CHECK(parse_bytes_per_s("1.25GB") == 1.25e9);
+    CHECK(parse_bytes("64K") == 65536);
+    CHECK(parse_bytes("85M") == 85U << 20U);
+    for (const char* const wrong :
+         {"", "2", "us", "2 us", "-1us", "2usx", "nans", "infs", "1e400s"}) {
+        INFO(wrong);
+        CHECK_THROWS_AS(parse_seconds(wrong), UsageError);
+    }
+    for (const char* const wrong : {"0GB", "10", "Gbit", "-1GB", "1gb"}) {
+        INFO(wrong);
+        CHECK_THROWS_AS(parse_bytes_per_s(wrong), UsageError);
+    }
+    for (const char* const wrong : {"0", "3", "1.1K", "9G", "-4", "4KB"}) {
+        INFO(wrong);
+        CHECK_THROWS_AS(parse_bytes(wrong), UsageError);
+    }
+}
+
+TEST_CASE("two times cross where their lines do, on logarithmic axes") {
+    // 1 and 4, then 16 and 4: equal in the middle of 1 and 4
+    const auto at = crossing({{100, 1}, {10000, 16}}, {{100, 4}, {10000, 4}});
+    REQUIRE(at.has_value());
+    CHECK(*at == Approx(1000));
+    CHECK_FALSE(crossing({{1, 4}, {2, 4}}, {{1, 1}, {2, 1}}).has_value());
+    CHECK_FALSE(crossing({{1, 1}, {2, 1}}, {{1, 4}, {2, 4}}).has_value());
+    CHECK_FALSE(crossing({{1, 1}}, {}).has_value());
+}
+
+TEST_CASE("the table says who is the fastest, and a wrong result never is") {
+    Simulated simulated;
+    simulated.collective = "all_reduce";
+    simulated.peers = {"ompi"};
+    for (const std::size_t bytes : {std::size_t{1024}, std::size_t{1} << 20U}) {
+        const double scale = bytes == 1024 ? 1e-6 : 1e-3;
+        simulated.times.push_back(timed("naive", 4, bytes, 5 * scale));
+        simulated.times.push_back(timed("ring", 4, bytes, (bytes == 1024 ? 6 : 2) * scale));
+        simulated.times.push_back(timed("ompi", 4, bytes, 4 * scale));
+        simulated.times.push_back(timed("mine", 4, bytes, 1 * scale));
+        simulated.times.back().wrong = 3;
+    }
+    const std::string text = table_of(simulated, {});
+    INFO(text);
+    CHECK(has(text, "# 4 ranks, fastest: ompi at 1 KiB, ring from 1 MiB on\n"));
+    CHECK(has(text, "the course's best over the best peer: 1.2500 at 1 KiB, 0.5000 at 1 MiB\n"));
+    CHECK(has(text, "# 4 ranks: ring passes naive at "));
+    CHECK(has(text, "  3 WRONG\n"));
+    const auto document = nlohmann::json::parse(json_of(simulated, {}));
+    CHECK(document["times"].size() == 8);
+    CHECK(document["times"][0]["model_s"].is_null());
+    CHECK(document["times"][0]["wrong"] == 0);
+    CHECK(has(csv_of(simulated), "all_reduce,ring,4,1048576,0.002,,,,0\n"));
+}
+
+#ifdef SHARDLINGS_CLI
+namespace {
+
+Ended simulate(const std::vector<std::string>& words) {
+    std::vector<std::string> command = {SHARDLINGS_CLI, "simulate"};
+    command.insert(command.end(), words.begin(), words.end());
+    Context context;
+    context.root = REPOSITORY;
+    RunOptions options;
+    options.environment = {{"SHARDLINGS_ROOT", REPOSITORY}};
+    return run(context, command, options);
+}
+
+/// The times, by "algorithm ranks bytes".
+std::map<std::string, nlohmann::json> times_of(const std::vector<std::string>& words) {
+    std::vector<std::string> all = words;
+    all.emplace_back("--json");
+    const Ended ended = simulate(all);
+    INFO(ended.output);
+    REQUIRE(ended.status == 0);
+    std::map<std::string, nlohmann::json> times;
+    const auto document = nlohmann::json::parse(ended.output.substr(ended.output.find('{')));
+    for (const auto& time : document["times"]) {
+        times
+            [time["algorithm"].get<std::string>() + " " + std::to_string(time["ranks"].get<int>()) +
+             " " + std::to_string(time["size_bytes"].get<long>())] = time;
+    }
+    return times;
+}
+
+}  // namespace
+
+TEST_CASE("the ring takes what the formula says, and naive N times as long", "[simgrid]") {
+    const auto times = times_of(
+        {"all_reduce", "--ranks", "4,8,16,64", "--sizes", "4M", "--algorithms", "naive,ring"}
+    );
+    for (const int p : {4, 8, 16, 64}) {
+        const auto at = [&](const std::string& name) {
+            return times.at(name + " " + std::to_string(p) + " 4194304");
+        };
+        INFO(p);
+        const double ring_s = at("ring")["seconds"];
+        CHECK(ring_s / at("ring")["model_s"].get<double>() == Approx(1).epsilon(0.0002));
+        CHECK(
+            at("naive")["seconds"].get<double>() / at("naive")["model_s"].get<double>() ==
+            Approx(1).epsilon(0.0002)
+        );
+        CHECK(at("naive")["seconds"].get<double>() / ring_s > 0.9 * p);
+        CHECK(at("ring")["wrong"] == 0);
+        CHECK(at("ring")["messages"] == 2 * p * (p - 1));
+        CHECK(at("ring")["bytes"] == 2L * (p - 1) * 4194304);
+    }
+}
+
+TEST_CASE(
+    "every algorithm is right on 16 simulated ranks, and adding takes its time", "[simgrid]"
+) {
+    for (const char* const collective : {"all_reduce", "broadcast"}) {
+        const auto times = times_of(
+            {collective, "--ranks", "16", "--sizes", "1K,1M", "--compute", "5GB", "--peers", "ompi"}
+        );
+        CHECK(times.size() >= 4);
+        for (const auto& [name, time] : times) {
+            INFO(name);
+            CHECK(time["wrong"] == 0);
+            if (!time["model_s"].is_null()) {
+                CHECK(
+                    time["seconds"].get<double>() / time["model_s"].get<double>() ==
+                    Approx(1).epsilon(0.01)
+                );
+            }
+        }
+    }
+}
+
+TEST_CASE("every rank has the static variables of an answer for itself", "[simgrid]") {
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("statics-" + std::to_string(getpid()) + ".cpp");
+    std::ofstream(file) << R"(
+#include "exercises/02_naive_collectives/all_reduce.hpp"
+#include "exercises/02_naive_collectives/broadcast.hpp"
+#include "exercises/02_naive_collectives/reduce.hpp"
+namespace dist {
+int in_file = -1;
+inline int in_header = -1;
+template <class T> T& first(T value) { static T kept = value; return kept; }
+void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    static thread_local bool called = false;
+    in_file = in_file < 0 ? comm.rank() : in_file;
+    in_header = in_header < 0 ? comm.rank() : in_header;
+    called = true;
+    reduce(data, op, 0, comm);
+    broadcast(data, 0, comm);
+    if (in_file != comm.rank() || in_header != comm.rank() || first(comm.rank()) != comm.rank()) {
+        throw Error("another rank's variable");
+    }
+}
+}
+)";
+    const auto times = times_of(
+        {"all_reduce", "--as", file.string(), "--ranks", "16", "--sizes", "1K", "--algorithms",
+         "naive"}
+    );
+    std::filesystem::remove(file);
+    CHECK(times.at("mine 16 1024")["wrong"] == 0);
+}
+
+TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", "[simgrid]") {
+    const std::string solutions = std::string(REPOSITORY) + "/solutions/03_ring_and_tree/";
+    const std::string mutants =
+        std::string(REPOSITORY) + "/tests/mutants/03_ring_and_tree/ring_all_reduce/";
+    const std::vector<std::string> small = {"ring_all_reduce", "--ranks", "4,16", "--sizes", "64K",
+                                            "--algorithms",    "ring",    "--as"};
+    const auto with = [&](const std::string& file) {
+        std::vector<std::string> words = small;
+        words.push_back(file);
+        return words;
+    };
+    const auto times = times_of(with(solutions + "ring_all_reduce.cpp"));
+    CHECK(times.at("mine 16 65536")["seconds"] == times.at("ring 16 65536")["seconds"]);
+
+    const Ended wrong = simulate(with(mutants + "wrong_chunk.diff"));
+    CHECK(wrong.status == 1);
+    CHECK(has(wrong.output, "WRONG\n"));
+
+    const Ended stuck = simulate(with(mutants + "send_first.diff"));
+    CHECK(stuck.status == 1);
+    CHECK(has(stuck.output, "on 4 simulated ranks mine stands still"));
+
+    const Ended thrown = simulate(
+        {"all_reduce", "--as",
+         std::string(REPOSITORY) + "/tests/cheats/all_reduce/throws_nothing_known.cpp", "--ranks",
+         "4", "--sizes", "1K", "--algorithms", "naive"}
+    );
+    CHECK(thrown.status == 1);
+    CHECK(has(thrown.output, "on 4 simulated ranks mine threw on rank "));
+
+    const Ended nothing = simulate({"summation_order", "--ranks", "4"});
+    CHECK(nothing.status == 2);
+    CHECK(has(nothing.output, "is no collective by itself"));
+
+    const Ended peer = simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--peers", "zork"});
+    CHECK(peer.status == 2);
+    CHECK(has(peer.output, "has no algorithm 'zork'"));
+}
+#endif
