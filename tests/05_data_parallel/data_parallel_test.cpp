@@ -229,7 +229,7 @@ TEST_CASE("data_parallel throws what a replica throws, whichever it is") {
         for (const int failing : {0, 1, 2, 3}) {
             const auto work = [failing](int number) {
                 if (number == failing) {
-                    throw Failure(number);
+                    throw ReplicaFailure(number);
                 }
             };
             REQUIRE(throws_that_of(failing, 4, work));
@@ -244,7 +244,7 @@ TEST_CASE("data_parallel throws only after all threads have ended") {
             replicas.begin(number);
             replicas.wait_for_all(4);
             if (number == 0) {
-                throw Failure(0);
+                throw ReplicaFailure(0);
             }
             replicas.work();
         };
@@ -269,7 +269,7 @@ TEST_CASE("of replicas that fail, the first in order is heard, not the first in 
                 replicas.wait_for_end_of(2);
             }
             if (number == 1 || number == 2) {
-                throw Failure(number);
+                throw ReplicaFailure(number);
             }
         };
         INFO("Replicas 1 and 2 of four throw; 1 waits until the thread of 2 has ended.");
@@ -330,7 +330,8 @@ TEST_CASE("data_parallel can be called twice in a row, also after a failure") {
     on_ranks({1}, [](const Communicator&) {
         const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
         const at::Tensor first = data_parallel(scaled, std::vector{w}, filled({3}, {1, 2, 4}), 2);
-        const Comparison thrown = throws_that_of(0, 2, [](int number) { throw Failure(number); });
+        const Comparison thrown =
+            throws_that_of(0, 2, [](int number) { throw ReplicaFailure(number); });
         const at::Tensor second = data_parallel(scaled, std::vector{w}, filled({2}, {16, 32}), 2);
         CHECK(thrown);
         CHECK(same(elements(first), std::vector<float>{2, 4, 8}));

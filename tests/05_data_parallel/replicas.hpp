@@ -132,13 +132,13 @@ inline at::Tensor by_replicas(int n, const std::function<void(int number)>& work
 }
 
 /// What a replica throws.
-struct Failure : std::runtime_error {
-    explicit Failure(int number)
+struct ReplicaFailure : std::runtime_error {
+    explicit ReplicaFailure(int number)
         : std::runtime_error("replica " + std::to_string(number) + " fails"), replica(number) {}
     int replica;
 };
 
-/// Whether n replicas that do this make data_parallel throw the Failure of replica `expected`.
+/// Whether n replicas that do this make data_parallel throw the ReplicaFailure of replica `expected`.
 /// `at_once` is called as soon as it is out.
 inline Comparison throws_that_of(
     int expected,
@@ -153,7 +153,7 @@ inline Comparison throws_that_of(
     const std::string one = "expected what replica " + std::to_string(expected) + " threw, ";
     try {
         by_replicas(n, work);
-    } catch (const Failure& failure) {
+    } catch (const ReplicaFailure& failure) {
         at_once();
         const std::string other = "got what replica " + std::to_string(failure.replica) + " threw";
         return {failure.replica == expected, one + other};

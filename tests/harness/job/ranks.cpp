@@ -107,13 +107,16 @@ int fork_ranks(int size) {
 }
 
 void shift_memory(int rank) {
-    constexpr std::size_t kStep = std::size_t{1} << 26U;
+    // malloc gives each thread a heap at a multiple of 64 MiB, and not every rank has as many threads: no multiple of
+    // the step is one of those
+    constexpr std::size_t kStep = std::size_t{68} << 20U;
+    constexpr std::size_t kLargest = std::size_t{1} << 26U;
     constexpr std::size_t kSmallest = std::size_t{1} << 14U;
     const std::intptr_t place = rank + 1;
     sbrk(place << 20);
     const char* const below_all = reserve(static_cast<std::size_t>(place) * kStep);
     // the gaps between libraries are the same on all ranks: nobody gets them
-    for (std::size_t bytes = kStep; bytes >= kSmallest; bytes /= 2) {
+    for (std::size_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
         char* in_gap = reserve(bytes);
         while (in_gap > below_all) {
             in_gap = reserve(bytes);
