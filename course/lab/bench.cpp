@@ -99,20 +99,19 @@ Report measure(const Options& options, const Communicator& comm) {
         .points = {}};
     report.machine = describe_machine(comm);
     report.seed = options.seed;
-    check_memory(options.sizes_bytes, report.machine.ranks_per_node);
+    const std::vector<std::size_t> sizes_bytes =
+        report.collective.moves_data() ? options.sizes_bytes : std::vector{sizeof(float)};
+    check_memory(sizes_bytes, report.machine.ranks_per_node);
     check_outputs(options.csv, options.svg, comm);
     choose_algorithms(report, options, comm);
     Progress progress(options.progress, comm);
     progress.show("probing messages and memory", 0.0);
-    report.bound =
-        probe_lower_bound(report.collective, options.sizes_bytes, options.budget_s / 4, comm);
-    Workspace workspace(
-        report.collective, options.sizes_bytes.back() / sizeof(float), comm, options.seed
-    );
+    report.bound = probe_lower_bound(report.collective, sizes_bytes, options.budget_s / 4, comm);
+    Workspace workspace(report.collective, sizes_bytes.back() / sizeof(float), comm, options.seed);
     const bool with_auto =
         std::ranges::find(report.algorithms, kAuto, &Algorithm::name) != report.algorithms.end();
     const Effort effort{options.budget_s, options.iterations, report.machine.oversubscribed()};
-    for (const std::size_t size_bytes : options.sizes_bytes) {
+    for (const std::size_t size_bytes : sizes_bytes) {
         const auto show = [&](double fraction) {
             progress.show(
                 fmt::format("{} of {}", report.collective.name, in_words(size_bytes)), fraction

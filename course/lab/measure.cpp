@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include "course/lab/expected.hpp"
 #include "course/lab/statistics.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
@@ -70,7 +71,7 @@ std::vector<Sample> play_round(
     std::vector<int> disturbed(series.size());
     for (const std::size_t a : order) {
         Series& one = series[a];
-        Call call{data, ReduceOp::sum, 0, comm, nullptr, chosen};
+        Call call{data, workspace.input(data.size()), ReduceOp::sum, 0, comm, nullptr, chosen};
         if (one.algorithm.means == Means::shared_memory) {
             call.data = shared->of(comm.rank());
             call.shared = shared;
@@ -110,10 +111,19 @@ double fraction_done(const std::vector<Series>& series, double spent) {
 Workspace::Workspace(
     const Collective& collective, std::size_t n, const Communicator& comm, std::uint64_t seed
 )
-    : data_(n), input_(n), expected_(n) {
-    const std::vector<float> input = seeded_data(n, comm.rank(), seed);
+    : collective_(collective),
+      p_(comm.size()),
+      rank_(comm.rank()),
+      seed_(seed),
+      data_(n),
+      input_(n),
+      expected_(n) {
+    const std::vector<float> input = seeded_data(n, rank_, seed_);
     std::copy(input.begin(), input.end(), input_.data());
-    collective.expect(expected_.span(), comm.size(), comm.rank(), seed);
+}
+
+void Workspace::expect(std::size_t n) {
+    collective_.expect(expected_.span().first(n), p_, rank_, seed_);
 }
 
 void Workspace::rewrite(std::span<float> data) const {
@@ -121,11 +131,7 @@ void Workspace::rewrite(std::span<float> data) const {
 }
 
 long Workspace::wrong(std::span<const float> data) const {
-    long count = 0;
-    for (std::size_t i = 0; i < data.size(); ++i) {
-        count += data[i] == expected_.data()[i] ? 0 : 1;  // NaN equals nothing
-    }
-    return count;
+    return count_wrong(data, expected_.span().first(data.size()));
 }
 
 Sample time_call(const Communicator& comm, const std::function<void()>& call) {
@@ -160,6 +166,7 @@ std::vector<Point> measure_size(
         series.push_back({.algorithm = algorithm, .clean_s = {}, .all_s = {}});
     }
     const std::span<float> data = workspace.data(size_bytes / sizeof(float));
+    workspace.expect(data.size());
     std::optional<SharedBuffer> window;
     if (std::ranges::find(algorithms, Means::shared_memory, &Algorithm::means) !=
         algorithms.end()) {

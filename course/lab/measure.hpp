@@ -45,6 +45,14 @@ class Workspace {
     /// Memory for n elements.
     std::span<float> data(std::size_t n) { return data_.span().first(n); }
 
+    /// This rank's input, n elements.
+    [[nodiscard]] std::span<const float> input(std::size_t n) const {
+        return input_.span().first(n);
+    }
+
+    /// From here on results of n elements are looked at.
+    void expect(std::size_t n);
+
     /// Writes this rank's input into `data`, here or elsewhere.
     void rewrite(std::span<float> data) const;
 
@@ -52,6 +60,10 @@ class Workspace {
     [[nodiscard]] long wrong(std::span<const float> data) const;
 
   private:
+    const Collective& collective_;
+    int p_;
+    int rank_;
+    std::uint64_t seed_;
     Buffer data_;
     Buffer input_;
     Buffer expected_;

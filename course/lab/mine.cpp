@@ -35,7 +35,7 @@ Run find_mine(std::string_view collective, const std::string& library, std::stri
 std::string try_once(Run run, const Communicator& comm) {
     std::array<float, 1> one{1.0F};
     try {
-        run({one, ReduceOp::sum, 0, comm});
+        run({one, one, ReduceOp::sum, 0, comm});
     } catch (const NotImplemented& stub) {
         return stub.what();
     }

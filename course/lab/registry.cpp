@@ -1,167 +1,101 @@
 #include "course/lab/registry.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <stdexcept>
 
-#include <mpi.h>
-
-#include "course/runtime/error.hpp"
-#include "course/runtime/seeded.hpp"
-#include "exercises/02_naive_collectives/all_reduce.hpp"
-#include "exercises/02_naive_collectives/broadcast.hpp"
-#include "exercises/03_ring_and_tree/halving_doubling.hpp"
-#include "exercises/03_ring_and_tree/recursive_doubling.hpp"
-#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
-#include "exercises/03_ring_and_tree/ring_broadcast.hpp"
-#include "exercises/03_ring_and_tree/shared_memory_all_reduce.hpp"
-#include "exercises/03_ring_and_tree/tree_broadcast.hpp"
-#include "exercises/03_ring_and_tree/tree_reduce.hpp"
+#include "course/lab/expected.hpp"
 
 namespace dist::lab {
 namespace {
 
-void naive_all_reduce(const Call& call) {
-    all_reduce(call.data, call.op, call.comm);
-}
-
-void ring(const Call& call) {
-    ring_all_reduce(call.data, call.op, call.comm);
-}
-
-void recursive_doubling(const Call& call) {
-    recursive_doubling_all_reduce(call.data, call.op, call.comm);
-}
-
-void halving_doubling(const Call& call) {
-    halving_doubling_all_reduce(call.data, call.op, call.comm);
-}
-
-void tree_all_reduce(const Call& call) {
-    tree_reduce(call.data, call.op, call.root, call.comm);
-    tree_broadcast(call.data, call.root, call.comm);
-}
-
-void mpi_all_reduce(const Call& call) {
-    MPI_CHECK(MPI_Allreduce(
-        MPI_IN_PLACE, call.data.data(), static_cast<int>(call.data.size()), MPI_FLOAT, MPI_SUM,
-        call.comm.handle()
-    ));
-}
-
-void automatic(const Call& call) {
-    call.chosen(call);
-}
-
-void shared_memory(const Call& call) {
-    shared_memory_all_reduce(*call.shared, call.op, call.comm);
-}
-
-void naive_broadcast(const Call& call) {
-    broadcast(call.data, call.root, call.comm);
-}
-
-// Long enough that a segment's bytes cost more than its message, and one at least.
-int segments_of(std::size_t bytes) {
-    constexpr std::size_t kSegment = std::size_t{256} << 10U;
-    return static_cast<int>(bytes / kSegment) + 1;
-}
-
-void pipelined_broadcast(const Call& call) {
-    ring_broadcast(call.data, call.root, segments_of(call.data.size_bytes()), call.comm);
-}
-
-void binomial_broadcast(const Call& call) {
-    tree_broadcast(call.data, call.root, call.comm);
-}
-
-void mpi_broadcast(const Call& call) {
-    const int n = static_cast<int>(call.data.size());
-    MPI_CHECK(MPI_Bcast(call.data.data(), n, MPI_FLOAT, call.root, call.comm.handle()));
-}
-
-void expect_roots_data(std::span<float> out, int /*p*/, int /*r*/, std::uint64_t seed) {
-    std::ranges::copy(seeded_data(out.size(), 0, seed), out.begin());
-}
-
-void expect_sum(std::span<float> out, int p, int /*r*/, std::uint64_t seed) {
-    std::fill(out.begin(), out.end(), 0.0F);
-    for (int src = 0; src < p; ++src) {
-        accumulate(seeded_data(out.size(), src, seed), out, ReduceOp::sum);
-    }
-}
-
-double broadcast_factor(int p) {
+// Bytes that the busiest rank must send, over the size of the whole tensor.
+double whole(int p) {
     return p > 1 ? 1.0 : 0.0;
 }
 
-double all_reduce_factor(int p) {
-    return 2.0 * (p - 1) / p;
+double all_but_one_chunk(int p) {
+    return static_cast<double>(p - 1) / p;
 }
 
-template <AllReduceAlgorithm algorithm>
-double model_s(std::size_t bytes, int p, const LinkCost& link) {
-    return predicted_s(algorithm, bytes, p, link);
+double twice_all_but_one_chunk(int p) {
+    return 2 * all_but_one_chunk(p);
 }
 
-int tree_rounds(int p) {
-    return std::bit_width(static_cast<unsigned>(p - 1));
-}
-
-double message_s(double bytes, const LinkCost& link) {
-    return link.alpha_s + bytes * link.beta_s_per_byte;
-}
-
-double tree_all_reduce_s(std::size_t bytes, int p, const LinkCost& link) {
-    const auto k = static_cast<double>(bytes);
-    return tree_rounds(p) * (2 * message_s(k, link) + k * link.gamma_s_per_byte);
-}
-
-double naive_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
-    return (p - 1) * message_s(static_cast<double>(bytes), link);
-}
-
-double tree_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
-    return tree_rounds(p) * message_s(static_cast<double>(bytes), link);
-}
-
-// The last rank has the first segment after p - 1 messages, and each further one after one more.
-double pipelined_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
-    const int segments = segments_of(bytes);
-    return p == 1 ? 0.0
-                  : (p - 2 + segments) * message_s(static_cast<double>(bytes) / segments, link);
+double nothing(int /*p*/) {
+    return 0.0;
 }
 
 constexpr Collective kCollectives[] = {
-    {"all_reduce", "sum", all_reduce_factor, expect_sum},
-    {"broadcast", "none", broadcast_factor, expect_roots_data},
+    {"all_reduce", "sum", twice_all_but_one_chunk, expect_sum},
+    {"broadcast", "none", whole, expect_roots_data},
+    {"reduce", "sum", whole, expect_sum_on_root},
+    {"scatter", "none", all_but_one_chunk, expect_chunk_of_root},
+    {"gather", "none", all_but_one_chunk, expect_all_chunks_on_root},
+    {"all_gather", "none", all_but_one_chunk, expect_all_chunks},
+    {"reduce_scatter", "sum", all_but_one_chunk, expect_chunk_of_sum},
+    {"all_to_all", "none", all_but_one_chunk, expect_blocks},
+    {"barrier", "none", nothing, expect_nothing},
 };
+
+constexpr Means kMessages = Means::messages;
+constexpr Means kLibrary = Means::library;
 
 constexpr Algorithm kAlgorithms[] = {
     {"all_reduce", "naive", "exercise all_reduce: through rank 0 and back", naive_all_reduce,
-     Means::messages, "all_reduce", model_s<AllReduceAlgorithm::naive>},
-    {"all_reduce", "ring", "exercise ring_all_reduce", ring, Means::messages, "ring_all_reduce",
-     model_s<AllReduceAlgorithm::ring>},
+     kMessages, "all_reduce", all_reduce_s<AllReduceAlgorithm::naive>},
+    {"all_reduce", "ring", "exercise ring_all_reduce", ring, kMessages, "ring_all_reduce",
+     all_reduce_s<AllReduceAlgorithm::ring>},
     {"all_reduce", "recursive_doubling", "exercise recursive_doubling", recursive_doubling,
-     Means::messages, "recursive_doubling", model_s<AllReduceAlgorithm::recursive_doubling>},
-    {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling,
-     Means::messages, "halving_doubling", model_s<AllReduceAlgorithm::halving_doubling>},
-    {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce,
-     Means::messages, "tree_reduce", tree_all_reduce_s},
+     kMessages, "recursive_doubling", all_reduce_s<AllReduceAlgorithm::recursive_doubling>},
+    {"all_reduce", "halving_doubling", "exercise halving_doubling", halving_doubling, kMessages,
+     "halving_doubling", all_reduce_s<AllReduceAlgorithm::halving_doubling>},
+    {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce, kMessages,
+     "", tree_all_reduce_s},
     {"all_reduce", "auto", "the fastest of the first four in a trial of this run", automatic},
     {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
      shared_memory, Means::shared_memory, "shared_memory_all_reduce"},
-    {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, Means::library},
+    {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, kLibrary},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
-    {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast,
-     Means::messages, "broadcast", naive_broadcast_s},
+    {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast, kMessages,
+     "broadcast", naive_broadcast_s},
     {"broadcast", "ring", "exercise ring_broadcast, segments of 256 KiB", pipelined_broadcast,
-     Means::messages, "ring_broadcast", pipelined_broadcast_s},
-    {"broadcast", "tree", "exercise tree_broadcast", binomial_broadcast, Means::messages,
+     kMessages, "ring_broadcast", pipeline_s},
+    {"broadcast", "tree", "exercise tree_broadcast", binomial_broadcast, kMessages,
      "tree_broadcast", tree_broadcast_s},
-    {"broadcast", "mpi", "MPI_Bcast", mpi_broadcast, Means::library},
+    {"broadcast", "mpi", "MPI_Bcast", mpi_broadcast, kLibrary},
+    {"reduce", "naive", "exercise reduce: one message from each", naive_reduce, kMessages, "reduce",
+     naive_reduce_s},
+    {"reduce", "ring", "exercise ring_reduce, segments of 256 KiB", pipelined_reduce, kMessages,
+     "ring_reduce"},
+    {"reduce", "tree", "exercise tree_reduce", binomial_reduce, kMessages, "tree_reduce",
+     tree_reduce_s},
+    {"reduce", "mpi", "MPI_Reduce", mpi_reduce, kLibrary},
+    {"scatter", "naive", "exercise scatter: one message to each", naive_scatter, kMessages,
+     "scatter", chunks_s},
+    {"scatter", "mpi", "MPI_Scatter", mpi_scatter, kLibrary},
+    {"gather", "naive", "exercise gather: one message from each", naive_gather, kMessages, "gather",
+     chunks_s},
+    {"gather", "mpi", "MPI_Gather", mpi_gather, kLibrary},
+    {"all_gather", "naive", "exercise all_gather: through rank 0 and back", naive_all_gather,
+     kMessages, "all_gather", naive_all_gather_s},
+    {"all_gather", "ring", "exercise ring_all_gather", chunks_around, kMessages, "ring_all_gather",
+     chunks_s},
+    {"all_gather", "mpi", "MPI_Allgather", mpi_all_gather, kLibrary},
+    {"reduce_scatter", "naive", "exercise reduce_scatter: through rank 0 and back",
+     naive_reduce_scatter, kMessages, "reduce_scatter", naive_reduce_scatter_s},
+    {"reduce_scatter", "ring", "exercise ring_reduce_scatter", sums_around, kMessages,
+     "ring_reduce_scatter", ring_reduce_scatter_s},
+    {"reduce_scatter", "mpi", "MPI_Reduce_scatter", mpi_reduce_scatter, kLibrary},
+    {"all_to_all", "pairwise", "exercise all_to_all: each rank with one other at a time", pairwise,
+     kMessages, "all_to_all", chunks_s},
+    {"all_to_all", "mpi", "MPI_Alltoall", mpi_all_to_all, kLibrary},
+    {"barrier", "naive", "exercise barrier: through rank 0 and back", naive_barrier, kMessages,
+     "barrier", naive_barrier_s},
+    {"barrier", "dissemination", "exercise barrier, the one without a root", dissemination,
+     kMessages, "", dissemination_barrier_s},
+    {"barrier", "mpi", "MPI_Barrier", mpi_barrier, kLibrary},
 };
 
 }  // namespace
@@ -175,7 +109,7 @@ const Collective& find_collective(std::string_view name) {
         known.push_back(collective.name);
     }
     throw std::invalid_argument(
-        fmt::format("no collective \"{}\"; there is: {}", name, fmt::join(known, ", "))
+        fmt::format("no collective \"{}\"; there are: {}", name, fmt::join(known, ", "))
     );
 }
 
@@ -244,7 +178,7 @@ std::string collectives_in_words() {
     for (const Collective& collective : kCollectives) {
         names.push_back(collective.name);
     }
-    return fmt::format("{}", fmt::join(names, " or "));
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string list_of_algorithms() {

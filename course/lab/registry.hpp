@@ -8,25 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "course/runtime/communicator.hpp"
-#include "course/runtime/reduce_op.hpp"
-#include "course/runtime/shared_buffer.hpp"
-#include "exercises/03_ring_and_tree/cost_model.hpp"
+#include "course/lab/calls.hpp"
+#include "course/lab/models.hpp"
 
 namespace dist::lab {
-
-struct Call;
-using Run = void (*)(const Call&);
-
-/// What every algorithm is called with; each takes from it what it needs.
-struct Call {
-    std::span<float> data;  // in: this rank's contribution, out: the result
-    ReduceOp op;
-    int root;
-    const Communicator& comm;
-    SharedBuffer* shared = nullptr;  // for algorithms in shared memory: data is this rank's part
-    Run chosen = nullptr;            // what `auto` is to run: see choice.hpp
-};
 
 /// A collective: what its result is, and what it costs at the least.
 struct Collective {
@@ -36,16 +21,15 @@ struct Collective {
     /// Bytes that the busiest rank must send, over the size: busbw = algbw * bus_factor(p).
     double (*bus_factor)(int p);
 
-    /// Fills `out` with what rank r of p must end with, when each rank's input is
-    /// seeded_data(n, rank, seed).
+    /// What rank r of p must end with: see expected.hpp.
     void (*expect)(std::span<float> out, int p, int r, std::uint64_t seed);
+
+    /// False of a barrier: a size says nothing of it.
+    [[nodiscard]] bool moves_data() const { return bus_factor(2) > 0; }
 };
 
 /// What an algorithm is made of: that decides what it takes at the least.
 enum class Means { messages, shared_memory, library };
-
-/// The seconds that it takes on p ranks of which each has a link of its own.
-using Model = double (*)(std::size_t bytes, int p, const LinkCost& link);
 
 /// One way to do a collective.
 struct Algorithm {
@@ -78,7 +62,7 @@ std::vector<Algorithm> algorithms_of_exercise(std::string_view exercise);
 /// What `auto` chooses from, in the order of AllReduceAlgorithm.
 std::vector<Algorithm> candidates_of_auto();
 
-/// The names of the collectives: "all_reduce or broadcast".
+/// The names of the collectives: "all_reduce, broadcast, ...".
 std::string collectives_in_words();
 
 /// For help: one line for each algorithm of each collective.

@@ -9,6 +9,7 @@
 #include <smpi/smpi.h>
 #include <vector>
 
+#include "course/lab/expected.hpp"
 #include "course/lab/registry.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
@@ -83,24 +84,23 @@ class Calls {
             return -1;
         }
         const std::size_t n = 4 * static_cast<std::size_t>(p) + 3;
-        std::vector<float> data = seeded_data(n, comm_.rank(), kSeed);
+        const std::vector<float> in = seeded_data(n, comm_.rank(), kSeed);
+        std::vector<float> data = in;
         std::vector<float> expected(n);
         collective_.expect(expected, p, comm_.rank(), kSeed);
-        call(algorithm, data);
-        long mine = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            mine += data[i] == expected[i] ? 0 : 1;
-        }
+        call(algorithm, in, data);
+        const long mine = lab::count_wrong(data, expected);
         long all = 0;
         PMPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, comm_.handle());
         return all;
     }
 
     Timed time(const lab::Algorithm& algorithm, std::size_t bytes) const {
+        const Data in(bytes, comm_);
         const Data data(bytes, comm_);
         sent() = {};
         const double start = begin_together(comm_);
-        call(algorithm, data.span());
+        call(algorithm, in.span(), data.span());
         const double mine_s = simgrid_get_clock() - start;
         Timed timed;
         timed.collective = algorithm.collective;
@@ -123,11 +123,17 @@ class Calls {
     }
 
   private:
-    void call(const lab::Algorithm& algorithm, std::span<float> data) const {
+    void call(const lab::Algorithm& algorithm, std::span<const float> in, std::span<float> data)
+        const {
         const lab::Run chosen =
             algorithm.name == "auto" ? chosen_by_model(data.size_bytes(), order_, comm_) : nullptr;
         algorithm.run(
-            {.data = data, .op = ReduceOp::sum, .root = 0, .comm = comm_, .chosen = chosen}
+            {.data = data,
+             .in = in,
+             .op = ReduceOp::sum,
+             .root = 0,
+             .comm = comm_,
+             .chosen = chosen}
         );
     }
 
@@ -165,10 +171,13 @@ int run(const std::vector<lab::Algorithm>& rows, const Order& order, const Commu
     if (rows.empty()) {
         return 0;  // what is left passes no messages: the caller sees that nothing was timed
     }
-    const Calls calls(order, lab::find_collective(rows.front().collective), comm);
+    const lab::Collective& collective = lab::find_collective(rows.front().collective);
+    const std::vector<std::size_t> sizes_bytes =
+        collective.moves_data() ? order.sizes_bytes : std::vector{sizeof(float)};
+    const Calls calls(order, collective, comm);
     for (const lab::Algorithm& algorithm : rows) {
         const long wrong = calls.wrong(algorithm);
-        for (const std::size_t bytes : order.sizes_bytes) {
+        for (const std::size_t bytes : sizes_bytes) {
             Timed timed = calls.time(algorithm, bytes);
             timed.wrong = wrong;
             if (comm.rank() == 0) {

@@ -115,6 +115,24 @@ TEST_CASE("bench broadcast: every algorithm brings the root's data") {
     }
 }
 
+TEST_CASE("every algorithm of the other collectives leaves what it should, of any length") {
+    const Folder folder;
+    for (const char* const collective :
+         {"reduce", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all", "barrier"}) {
+        const Outcome run =
+            bench(folder, collective + std::string(" --sizes 4,20,64K --iterations 2 --json"));
+        INFO(collective << run.err);
+        REQUIRE(run.status == 0);
+        const auto document = nlohmann::json::parse(run.out);
+        CHECK(document["points"].size() >= 2);
+        for (const auto& point : document["points"]) {
+            INFO(point);
+            CHECK(point["wrong"] == 0);
+            CHECK(point["run"] == 2);
+        }
+    }
+}
+
 TEST_CASE("bench writes CSV and an SVG plot, and leaves no temporary file") {
     const Folder folder;
     const std::string plot = std::system("gnuplot --version > /dev/null 2>&1") == 0
@@ -158,7 +176,10 @@ TEST_CASE("bad arguments are answered by one line, once, and status 2") {
     const Folder folder;
     const std::string file = (folder.path / "absent" / "t.csv").string();
     const std::pair<std::string, std::string> cases[] = {
-        {"all_gather", "no collective \"all_gather\"; there is: all_reduce, broadcast"},
+        {"all_together",
+         "no collective \"all_together\"; there are: all_reduce, broadcast, reduce, scatter, "
+         "gather, "
+         "all_gather, reduce_scatter, all_to_all, barrier"},
         {"all_reduce --algorithms ring,best", "no algorithm \"best\" for all_reduce"},
         {"all_reduce --sizes 64X", "\"64X\" is no size"},
         {"all_reduce --sizes 4 --csv " + file, "cannot write " + file},

@@ -135,9 +135,11 @@ TEST_CASE("sizes that do not fit into memory are refused before anything is allo
 }
 
 TEST_CASE("an unknown collective or algorithm is answered with those that exist") {
-    CHECK(refusal([] {
-              find_collective("all_reduc");
-          }) == "no collective \"all_reduc\"; there is: all_reduce, broadcast");
+    CHECK(
+        refusal([] { find_collective("all_reduc"); }) ==
+        "no collective \"all_reduc\"; there are: all_reduce, broadcast, reduce, scatter, gather, "
+        "all_gather, reduce_scatter, all_to_all, barrier"
+    );
     const Collective& collective = find_collective("all_reduce");
     CHECK(
         refusal([&] {
@@ -154,7 +156,8 @@ TEST_CASE("the bench's help and the README name every algorithm that the registr
     parse_options(2, argv, help);
     std::ifstream file(REPOSITORY "/README.md");
     const std::string readme{std::istreambuf_iterator<char>(file), {}};
-    for (const char* name : {"all_reduce", "broadcast"}) {
+    for (const char* name :
+         {"all_reduce", "broadcast", "reduce", "all_gather", "all_to_all", "barrier"}) {
         for (const Algorithm& algorithm : find_algorithms(find_collective(name), {})) {
             INFO(algorithm.name);
             CHECK(help.find(std::string(algorithm.what)) != std::string::npos);

@@ -115,9 +115,13 @@ void check_outputs(const Context& context, const SimulateArguments& arguments) {
 std::string exercise_of(
     const SimulateArguments& arguments, bool names_mine, const Manifest& manifest
 ) {
-    static const std::set<std::string> kCollectives = {"all_reduce", "broadcast"};
+    static const std::set<std::string> kCollectives = {"all_reduce",     "broadcast",  "reduce",
+                                                       "scatter",        "gather",     "all_gather",
+                                                       "reduce_scatter", "all_to_all", "barrier"};
     if (kCollectives.contains(arguments.name) && arguments.as.empty()) {
-        return !names_mine ? "" : arguments.name == "all_reduce" ? "ring_all_reduce" : "broadcast";
+        return !names_mine                      ? ""
+               : arguments.name == "all_reduce" ? "ring_all_reduce"
+                                                : arguments.name;
     }
     return manifest.find(arguments.name).name;
 }
@@ -176,7 +180,8 @@ void add_simulate(Command& app, Context& context) {
     command
         .add_option(
             "NAME", arguments->name,
-            "A collective, all_reduce or broadcast; or an exercise, whose file is the row mine"
+            "A collective: all_reduce, broadcast, reduce, scatter, gather, all_gather, "
+            "reduce_scatter, all_to_all, barrier; or an exercise, whose file is the row mine"
         )
         .required();
     command.add_option("--as", arguments->as, "File in the place of the exercise's");

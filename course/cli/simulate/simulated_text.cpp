@@ -218,7 +218,7 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster) {
     }
     text += crossings(simulated);
     for (const std::string& note : simulated.notes) {
-        text += fmt::format("# left out: {}\n", note);
+        text += fmt::format("# {}\n", note);
     }
     return text;
 }
@@ -241,7 +241,7 @@ std::string json_of(const Simulated& simulated, const Cluster& cluster) {
     nlohmann::json document = {
         {"collective", simulated.collective},
         {"times", simulated.times},
-        {"left_out", simulated.notes}};
+        {"notes", simulated.notes}};
     for (nlohmann::json& time : document["times"]) {  // what is not known is null
         for (const char* const name : {"model_s", "messages", "bytes", "wrong"}) {
             time[name] = time[name] < 0 ? nlohmann::json() : time[name];

@@ -26,7 +26,11 @@ constexpr std::array kSelectors = {"ompi", "mpich", "mvapich2", "impi"};
 /// The setting by which SMPI takes this peer for the collective.
 std::string setting_of(const std::string& peer, const std::string& collective) {
     static const std::map<std::string, std::string> kSettings = {
-        {"all_reduce", "allreduce"}, {"broadcast", "bcast"}};
+        {"all_reduce", "allreduce"},
+        {"broadcast", "bcast"},
+        {"all_gather", "allgather"},
+        {"reduce_scatter", "reduce-scatter"},
+        {"all_to_all", "alltoall"}};
     if (std::ranges::find(kSelectors, peer) != kSelectors.end()) {
         return "smpi/coll-selector:" + peer;
     }
@@ -65,6 +69,11 @@ class Runs {
         Simulated result;
         result.collective = wanted_.collective;
         result.peers = {wanted_.peers.begin(), wanted_.peers.end()};
+        if (wanted_.cluster.add_s_per_byte > 0 && !wanted_.peers.empty()) {
+            result.notes.emplace_back(
+                "additions take time in the course's algorithms, in the peers none"
+            );
+        }
         for (const int ranks : wanted_.ranks) {
             const std::vector<std::size_t> sizes = sizes_that_fit(ranks, result.notes);
             if (sizes.empty()) {
@@ -116,8 +125,9 @@ class Runs {
         });
         if (left_out > 0) {
             notes.push_back(fmt::format(
-                "{} ranks: {} of the sizes would not fit into this machine's memory", ranks,
-                left_out
+                "left out on {} ranks: {} of the sizes, which would not fit into this machine's "
+                "memory",
+                ranks, left_out
             ));
         }
         return fit;

@@ -30,7 +30,7 @@ struct Simulated {
     std::string collective;
     std::vector<simulation::Timed> times;
     std::set<std::string> peers;     // which algorithms are not the course's
-    std::vector<std::string> notes;  // what was left out
+    std::vector<std::string> notes;  // what else a reader should know
 };
 
 /// Shows how far it is.
