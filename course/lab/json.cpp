@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "course/lab/crossover.hpp"
 #include "course/lab/report.hpp"
 #include "course/lab/units.hpp"
 
@@ -70,6 +71,10 @@ std::string to_json(const Report& report) {
              {"model_over_best", choice.model_over_best}}
         );
     }
+    const auto passes = crossover_of(report, "naive", "ring");
+    document["ring_passes_naive_bytes"] =
+        passes ? Json{{"at", passes->x}, {"low", passes->low}, {"high", passes->high}}
+               : Json(nullptr);
     for (const auto& [algorithm, fit] : fits(report)) {
         document["fits"].push_back(
             fit.line ? Json{{"algorithm", algorithm},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "course/lab/crossover.hpp"
 #include "course/lab/report.hpp"
 #include "course/lab/units.hpp"
 
@@ -105,6 +106,9 @@ std::string remarks_on_auto(const Report& report) {
 std::string footer(const Report& report) {
     const std::size_t width = name_width(report);
     std::string text = remarks_on_auto(report);
+    if (const std::string passes = crossover_in_words(report, "naive", "ring"); !passes.empty()) {
+        text += fmt::format("# {}\n", passes);
+    }
     text += "# fit of time = alpha + beta * size, by least relative squares:\n";
     for (const auto& [algorithm, fit] : fits(report)) {
         text += fmt::format("#   {:<{}} ", algorithm, width);

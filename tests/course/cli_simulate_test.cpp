@@ -54,16 +54,6 @@ TEST_CASE("latencies and rates are read with their units, and nothing is guessed
     }
 }
 
-TEST_CASE("two times cross where their lines do, on logarithmic axes") {
-    // 1 and 4, then 16 and 4: equal in the middle of 1 and 4
-    const auto at = crossing({{100, 1}, {10000, 16}}, {{100, 4}, {10000, 4}});
-    REQUIRE(at.has_value());
-    CHECK(*at == Approx(1000));
-    CHECK_FALSE(crossing({{1, 4}, {2, 4}}, {{1, 1}, {2, 1}}).has_value());
-    CHECK_FALSE(crossing({{1, 1}, {2, 1}}, {{1, 4}, {2, 4}}).has_value());
-    CHECK_FALSE(crossing({{1, 1}}, {}).has_value());
-}
-
 TEST_CASE("the table says who is the fastest, and a wrong result never is") {
     Simulated simulated;
     simulated.collective = "all_reduce";

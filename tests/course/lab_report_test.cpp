@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "course/lab/bound.hpp"
+#include "course/lab/crossover.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
@@ -82,6 +83,51 @@ TEST_CASE("what may share memory is bound by what it reads and writes, not by me
         .p = 4, .bus_factor = 1.5, .hop_s = 1e-3, .pass_bytes_per_s = {{1000, 2e9}}};
     CHECK(bound.seconds(4000, Means::shared_memory) == Approx(4000 / 2e9));
     CHECK(bound.seconds(4000, Means::library) == Approx(4000 / 2e9));
+}
+
+TEST_CASE("two times cross where their lines do, on logarithmic axes; their errors move that") {
+    // 4 times as fast, then 4 times as slow: level in the middle of 1 and 4
+    const auto at = crossover({{100, 1, 0}, {10000, 16, 0}}, {{100, 4, 0}, {10000, 4, 0}});
+    REQUIRE(at.has_value());
+    CHECK(at->x == Approx(1000));
+    CHECK(at->low == Approx(at->high));
+    const auto unsure = crossover({{100, 1, 0.5}, {10000, 16, 8}}, {{100, 4, 1}, {10000, 4, 1}});
+    REQUIRE(unsure.has_value());
+    CHECK(unsure->x == Approx(1000));
+    CHECK(unsure->low < 700);
+    CHECK(unsure->high > 1400);
+    // what one wins back counts for nothing: the last change
+    const auto twice = crossover(
+        {{1, 1, 0}, {10, 4, 0}, {100, 1, 0}, {1000, 4, 0}},
+        {{1, 2, 0}, {10, 2, 0}, {100, 2, 0}, {1000, 2, 0}}
+    );
+    REQUIRE(twice.has_value());
+    CHECK(twice->x > 100);
+    CHECK_FALSE(crossover({{1, 4, 0}, {2, 4, 0}}, {{1, 1, 0}, {2, 1, 0}}).has_value());
+    CHECK_FALSE(crossover({{1, 1, 0}, {2, 1, 0}}, {{1, 4, 0}, {2, 4, 0}}).has_value());
+    CHECK_FALSE(crossover({{1, 1, 0}}, {}).has_value());
+}
+
+TEST_CASE("a report says from which size on the ring is faster, and how sure that is") {
+    Report report = example();
+    CHECK(
+        crossover_in_words(report, "naive", "ring") == "ring is the faster at every size measured"
+    );
+    CHECK(
+        crossover_in_words(report, "ring", "naive") == "ring is the faster at every size measured"
+    );
+    CHECK(crossover_in_words(report, "naive", "tree").empty());
+    report.points.front().median_s = 1e-6;  // naive at 1 KiB
+    report.points.front().p95_s = 1.1e-6;
+    const std::string text = crossover_in_words(report, "naive", "ring");
+    INFO(text);
+    CHECK(text.starts_with("ring passes naive at "));
+    CHECK(text.ends_with("by the spread of the times; measured at 1 KiB and 1 MiB)"));
+    CHECK(to_table(report).find("# " + text + "\n") != std::string::npos);
+    const auto at = crossover_of(report, "naive", "ring");
+    REQUIRE(at.has_value());
+    CHECK(at->low < at->x);
+    CHECK(at->x < at->high);
 }
 
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "course/cli/simulate/simulated_text.hpp"
+#include "course/lab/crossing.hpp"
 #include "course/lab/units.hpp"
 #include "course/plots/gnuplot.hpp"
 
@@ -34,7 +35,7 @@ class Panel {
         std::string text;
         for (std::size_t i = 0; i < order_.size(); ++i) {
             text += fmt::format("${}{} << EOD\n", prefix_, i);
-            for (const At& at : lines_.at(order_[i])) {
+            for (const lab::At& at : lines_.at(order_[i])) {
                 text += fmt::format("{} {}\n", at.x, at.seconds);
             }
             text += "EOD\n";
@@ -76,7 +77,7 @@ class Panel {
             std::string best;
             double least = 0;
             for (const std::string& name : order_) {
-                for (const At& at : lines_.at(name)) {
+                for (const lab::At& at : lines_.at(name)) {
                     if (at.x == x && (best.empty() || at.seconds < least)) {
                         best = name;
                         least = at.seconds;
@@ -84,13 +85,13 @@ class Panel {
                 }
             }
             if (!before.empty() && best != before) {
-                if (const auto at = crossing(lines_.at(before), lines_.at(best))) {
+                if (const auto at = lab::crossover(lines_.at(before), lines_.at(best))) {
                     text += fmt::format(
                         "set arrow from {0}, graph 0 to {0}, graph 1 nohead dt 3 lc rgb '#808080'\n"
                         "set label {1} at {0}, graph 0.97 right rotate by 90 offset -0.7,0 font "
                         "',10' "
                         "textcolor rgb '#606060'\n",
-                        *at, plots::quoted("from here " + best)
+                        at->x, plots::quoted("from here " + best)
                     );
                 }
             }
@@ -102,7 +103,7 @@ class Panel {
     std::string prefix_;
     std::string title_;
     std::vector<std::string> order_;
-    std::map<std::string, std::vector<At>> lines_;
+    std::map<std::string, std::vector<lab::At>> lines_;
     std::map<double, std::string> marks_;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "course/lab/crossing.hpp"
 #include "course/lab/units.hpp"
 
 namespace dist::cli {
@@ -122,16 +123,16 @@ std::set<int> ranks_in(const std::vector<Timed>& times) {
 std::string crossings(const Simulated& simulated) {
     std::string text;
     for (const int ranks : ranks_in(simulated.times)) {
-        std::vector<At> naive;
-        std::vector<At> ring;
+        std::vector<lab::At> naive;
+        std::vector<lab::At> ring;
         for (const Timed& time : simulated.times) {
             if (time.ranks == ranks && (time.algorithm == "naive" || time.algorithm == "ring")) {
                 (time.algorithm == "naive" ? naive : ring)
                     .push_back({static_cast<double>(time.size_bytes), time.seconds});
             }
         }
-        if (const auto at = crossing(naive, ring)) {
-            text += fmt::format("# {} ranks: ring passes naive at {:.0f} bytes\n", ranks, *at);
+        if (const auto at = lab::crossover(naive, ring)) {
+            text += fmt::format("# {} ranks: ring passes naive at {:.0f} bytes\n", ranks, at->x);
         }
     }
     return text;
@@ -171,21 +172,6 @@ std::string in_seconds(double seconds) {
         }
     }
     return fmt::format("{:.4g} s", seconds);
-}
-
-std::optional<double> crossing(const std::vector<At>& a, const std::vector<At>& b) {
-    const auto lead = [](const At& x, const At& y) { return std::log(x.seconds / y.seconds); };
-    for (std::size_t i = 1; i < std::min(a.size(), b.size()); ++i) {
-        const double before = lead(a[i - 1], b[i - 1]);
-        const double after = lead(a[i], b[i]);
-        if (before < 0 && after >= 0) {
-            const double share = before / (before - after);
-            return std::exp(
-                std::log(a[i - 1].x) + share * (std::log(a[i].x) - std::log(a[i - 1].x))
-            );
-        }
-    }
-    return std::nullopt;
 }
 
 std::string table_of(const Simulated& simulated, const Cluster& cluster) {

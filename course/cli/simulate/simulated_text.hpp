@@ -11,14 +11,6 @@ namespace dist::cli {
 /// "2.00 us", "1.52 ms"
 std::string in_seconds(double seconds);
 
-/// Where the times of two rows of x and seconds cross, between two x that both have: straight lines on logarithmic axes.
-/// Nothing if `a` is never first the faster and then the slower.
-struct At {
-    double x;
-    double seconds;
-};
-std::optional<double> crossing(const std::vector<At>& a, const std::vector<At>& b);
-
 std::string table_of(const Simulated& simulated, const Cluster& cluster);
 std::string csv_of(const Simulated& simulated);
 std::string json_of(const Simulated& simulated, const Cluster& cluster);
