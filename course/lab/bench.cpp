@@ -131,6 +131,9 @@ Report measure(const Options& options, const Communicator& comm) {
             report.points.push_back(point);
         }
     }
+    if (const std::string note = note_on_business(report.points); !note.empty()) {
+        report.notes.push_back(note);
+    }
     return report;
 }
 

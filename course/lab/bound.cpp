@@ -75,10 +75,10 @@ double LowerBound::seconds(std::size_t size_bytes, Means means) const {
     }
     const double pass_s = static_cast<double>(size_bytes) / best_bytes_per_s;
     if (means != Means::messages) {
-        return pass_s;
+        return touched * pass_s;
     }
     const auto rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(p - 1)));
-    return std::max(rounds * hop_s, bus_factor * pass_s);
+    return std::max(rounds * hop_s, received * pass_s);
 }
 
 LowerBound probe_lower_bound(
@@ -88,7 +88,11 @@ LowerBound probe_lower_bound(
     const Communicator& comm
 ) {
     const int p = comm.size();
-    LowerBound bound{.p = p, .bus_factor = collective.bus_factor(p), .pass_bytes_per_s = {}};
+    LowerBound bound{
+        .p = p,
+        .received = collective.received(p),
+        .touched = collective.touched(p),
+        .pass_bytes_per_s = {}};
     if (p == 1) {
         return bound;
     }

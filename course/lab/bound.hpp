@@ -10,14 +10,14 @@
 
 namespace dist::lab {
 
-/// What must happen whatever the algorithm: with more than one rank some rank has to go through S
-/// bytes at least, since p inputs are read and p results written by p ranks. Through bus_factor * S
-/// if it is made of messages, as each message's bytes are copied once; and then an input reaches
-/// every rank only over ceil(log2 p) messages that follow one another. (How MPI's own algorithm
-/// does it is not known: it may use shared memory.)
+/// What must happen whatever the algorithm: some rank has to go through touched * S bytes at least, since p
+/// ranks read what is put in and write what comes out. Through received * S if it is made of messages, as each
+/// message's bytes are copied once; and then an input reaches every rank only over ceil(log2 p) messages that
+/// follow one another. (How MPI's own algorithm does it is not known: it may use shared memory.)
 struct LowerBound {
     int p = 1;
-    double bus_factor = 0.0;
+    double received = 0.0;  // as in Collective
+    double touched = 1.0;
     double hop_s = 0.0;                              // a message of 4 bytes
     std::map<std::size_t, double> pass_bytes_per_s;  // by length: read and written again
 

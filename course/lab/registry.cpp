@@ -23,20 +23,26 @@ double twice_all_but_one_chunk(int p) {
     return 2 * all_but_one_chunk(p);
 }
 
+double chunk(int p) {
+    return p > 1 ? 1.0 / p : 0.0;
+}
+
 double nothing(int /*p*/) {
     return 0.0;
 }
 
 constexpr Collective kCollectives[] = {
-    {"all_reduce", "sum", twice_all_but_one_chunk, expect_sum},
-    {"broadcast", "none", whole, expect_roots_data},
-    {"reduce", "sum", whole, expect_sum_on_root},
-    {"scatter", "none", all_but_one_chunk, expect_chunk_of_root},
-    {"gather", "none", all_but_one_chunk, expect_all_chunks_on_root},
-    {"all_gather", "none", all_but_one_chunk, expect_all_chunks},
-    {"reduce_scatter", "sum", all_but_one_chunk, expect_chunk_of_sum},
-    {"all_to_all", "none", all_but_one_chunk, expect_blocks},
-    {"barrier", "none", nothing, expect_nothing},
+    {"all_reduce", "sum", twice_all_but_one_chunk, twice_all_but_one_chunk, whole, expect_sum},
+    {"broadcast", "none", whole, whole, whole, expect_roots_data},
+    {"reduce", "sum", whole, whole, whole, expect_sum_on_root},
+    {"scatter", "none", all_but_one_chunk, chunk, chunk, expect_chunk_of_root},
+    {"gather", "none", all_but_one_chunk, all_but_one_chunk, chunk, expect_all_chunks_on_root},
+    {"all_gather", "none", all_but_one_chunk, all_but_one_chunk, all_but_one_chunk,
+     expect_all_chunks},
+    {"reduce_scatter", "sum", all_but_one_chunk, all_but_one_chunk, all_but_one_chunk,
+     expect_chunk_of_sum},
+    {"all_to_all", "none", all_but_one_chunk, all_but_one_chunk, all_but_one_chunk, expect_blocks},
+    {"barrier", "none", nothing, nothing, nothing, expect_nothing},
 };
 
 constexpr Means kMessages = Means::messages;

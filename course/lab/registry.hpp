@@ -21,6 +21,11 @@ struct Collective {
     /// Bytes that the busiest rank must send, over the size: busbw = algbw * bus_factor(p).
     double (*bus_factor)(int p);
 
+    /// Bytes that the busiest rank's core must go through, over the size: of messages, each of which is copied once, by
+    /// its receiver; and at all, if ranks may read each other's memory.
+    double (*received)(int p);
+    double (*touched)(int p);
+
     /// What rank r of p must end with: see expected.hpp.
     void (*expect)(std::span<float> out, int p, int r, std::uint64_t seed);
 

@@ -1,6 +1,7 @@
 #include "course/lab/report.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace dist::lab {
 
@@ -47,6 +48,25 @@ std::vector<std::pair<std::string, Fit>> fits(const Report& report) {
         lines.emplace_back(algorithm.name, fit_line(medians));
     }
     return lines;
+}
+
+std::string note_on_business(const std::vector<Point>& points) {
+    constexpr double kBusy = 0.2;
+    long run = 0;
+    long clean = 0;
+    for (const Point& point : points) {
+        run += point.run;
+        clean += point.clean;
+    }
+    const double disturbed =
+        run == 0 ? 0.0 : 1 - static_cast<double>(clean) / static_cast<double>(run);
+    return disturbed < kBusy ? ""
+                             : fmt::format(
+                                   "the machine was busy: {:.0f} % of all iterations were "
+                                   "disturbed, so ratios may be "
+                                   "off; repeat on a quiet one, or with fewer ranks",
+                                   disturbed * 100
+                               );
 }
 
 }  // namespace dist::lab

@@ -65,11 +65,12 @@ std::string header(const Report& report) {
     if (report.bound.p > 1) {
         text += fmt::format(
             "# bound: what has to happen at the least, at the best rates seen in this run: the "
-            "busiest rank goes through size\n"
+            "busiest rank goes through {:.2f} * size\n"
             "#   bytes, up to {:.1f} GB/s; if made of messages (all but shared and mpi) through "
             "{:.2f} * size, and ceil(log2 p)\n"
             "#   messages of {:.2f} us follow one another; eff = bound / time\n",
-            best_rate(report.bound) / kNano, report.bound.bus_factor, report.bound.hop_s * kMicro
+            report.bound.touched, best_rate(report.bound) / kNano, report.bound.received,
+            report.bound.hop_s * kMicro
         );
     }
     for (const Algorithm& algorithm : report.algorithms) {

@@ -45,7 +45,7 @@ Report example() {
         .choices = {},
         .points = {}};
     report.machine.ranks = 4;
-    report.bound = {.p = 4, .bus_factor = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
+    report.bound = {.p = 4, .received = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
     for (const std::size_t size_bytes : {1024U, 1048576U}) {
         const double ring_s = 1e-6 + static_cast<double>(size_bytes) / 1e9;
         report.points.push_back(point("naive", size_bytes, 4 * ring_s));
@@ -68,10 +68,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 TEST_CASE("messages are bound by latency for small sizes and by copies for large ones") {
     const LowerBound bound{
-        .p = 5,
-        .bus_factor = 1.6,
-        .hop_s = 1e-6,
-        .pass_bytes_per_s = {{1000, 2e9}, {1000000, 1e9}}};
+        .p = 5, .received = 1.6, .hop_s = 1e-6, .pass_bytes_per_s = {{1000, 2e9}, {1000000, 1e9}}};
     CHECK(bound.seconds(4, Means::messages) == Approx(3e-6));              // ceil(log2 5) in a row
     CHECK(bound.seconds(100000, Means::messages) == Approx(1.6e5 / 1e9));  // 20000 bytes or more
     CHECK(bound.seconds(5000, Means::messages) == Approx(1.6 * 5000 / 2e9));
@@ -80,7 +77,7 @@ TEST_CASE("messages are bound by latency for small sizes and by copies for large
 
 TEST_CASE("what may share memory is bound by what it reads and writes, not by messages") {
     const LowerBound bound{
-        .p = 4, .bus_factor = 1.5, .hop_s = 1e-3, .pass_bytes_per_s = {{1000, 2e9}}};
+        .p = 4, .received = 1.5, .hop_s = 1e-3, .pass_bytes_per_s = {{1000, 2e9}}};
     CHECK(bound.seconds(4000, Means::shared_memory) == Approx(4000 / 2e9));
     CHECK(bound.seconds(4000, Means::library) == Approx(4000 / 2e9));
 }
@@ -128,6 +125,18 @@ TEST_CASE("a report says from which size on the ring is faster, and how sure tha
     REQUIRE(at.has_value());
     CHECK(at->low < at->x);
     CHECK(at->x < at->high);
+}
+
+TEST_CASE("a busy machine is told, a quiet one is not") {
+    Report report = example();
+    CHECK(note_on_business(report.points).empty());  // 9 of 10 were clean
+    CHECK(note_on_business({}).empty());
+    for (Point& one : report.points) {
+        one.clean = 7;
+    }
+    CHECK(
+        note_on_business(report.points).starts_with("the machine was busy: 30 % of all iterations")
+    );
 }
 
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {
