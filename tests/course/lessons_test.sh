@@ -47,7 +47,7 @@ split_into_blocks() { # FILE...
 
 # Long work on a slow machine tells how far it is; that is no part of a lesson.
 without_progress() {
-    grep -vE '^((building( the command)?|simulating) [0-9]+.*|  +[0-9]+ s  .*)$'
+    grep -vE '^((building( the command)?|simulating) [0-9]+.*|Building the stack for SimGrid|  +[0-9]+ s  .*)$'
 }
 
 # Prints standard input with each line that matches the expected one replaced by it.

@@ -149,6 +149,7 @@ void test(Context& context) {
     ensure_torch(context);
     try {
         install(context, "test");
+        ensure_simgrid(context);
     } catch (const CommandError&) {
         fmt::print(stderr, "Without them, some tests are skipped.\n");
     }

@@ -148,7 +148,7 @@ std::string table(const Axes& axes) {
             score += score_of(record);
             most += max_score_of(record);
             text += fmt::format(
-                "<td><a class=\"{}\" href=\"#{}\" aria-label=\"{}, {}: {}\">{}{}</a></td>",
+                R"(<td><a class="{}" href="#{}" aria-label="{}, {}: {}">{}{}</a></td>)",
                 class_of(state), id_of(axes, record), escaped(submission), escaped(exercise),
                 word_of(record), word_of(record), flags_of(record).empty() ? "" : " ⚑"
             );
@@ -174,6 +174,7 @@ std::string what_fails(const std::vector<Grade>& records) {
         }
     }
     std::vector<std::pair<int, std::pair<std::string, std::string>>> order;
+    order.reserve(failures.size());
     for (const auto& [what, count] : failures) {
         order.emplace_back(-count, what);
     }

@@ -17,11 +17,13 @@ constinit Secret the_secret;
 SHARDLINGS_BEFORE_EVERYTHING void read_secret(int /*argc*/, char** /*argv*/, char** environment) {
     const char* const folder = early_value(environment, kEnvFolder);
     char path[kLongestPath] = "";
-    if (folder == nullptr || std::strlen(folder) + std::strlen("/secret") >= sizeof path) {
+    constexpr char kName[] = "/secret";
+    const std::size_t length = folder == nullptr ? 0 : std::strlen(folder);
+    if (length == 0 || length + sizeof kName > sizeof path) {
         return;
     }
-    std::strcpy(path, folder);
-    std::strcat(path, "/secret");
+    std::memcpy(path, folder, length);
+    std::memcpy(path + length, kName, sizeof kName);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return;
