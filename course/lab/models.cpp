@@ -6,7 +6,7 @@ namespace dist::lab {
 namespace {
 
 int tree_rounds(int p) {
-    return std::bit_width(static_cast<unsigned>(p - 1));
+    return static_cast<int>(std::bit_width(static_cast<unsigned>(p - 1)));
 }
 
 double message_s(double bytes, const LinkCost& link) {
