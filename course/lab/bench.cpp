@@ -131,7 +131,7 @@ Report measure(const Options& options, const Communicator& comm) {
             report.points.push_back(point);
         }
     }
-    if (const std::string note = note_on_business(report.points); !note.empty()) {
+    if (const std::string note = note_if_busy(report.points); !note.empty()) {
         report.notes.push_back(note);
     }
     return report;

@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, Fit>> fits(const Report& report) {
     return lines;
 }
 
-std::string note_on_business(const std::vector<Point>& points) {
+std::string note_if_busy(const std::vector<Point>& points) {
     constexpr double kBusy = 0.2;
     long run = 0;
     long clean = 0;

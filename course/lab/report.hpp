@@ -42,7 +42,7 @@ std::vector<Row> rows(const Report& report);
 
 /// What to tell of a machine that was too busy for the figures to mean much: in a fifth of all iterations, or more, the kernel
 /// took a core away from a rank. Empty where it was quiet.
-std::string note_on_business(const std::vector<Point>& points);
+std::string note_if_busy(const std::vector<Point>& points);
 
 /// For each algorithm, in order, the line through its medians.
 std::vector<std::pair<std::string, Fit>> fits(const Report& report);

@@ -129,14 +129,12 @@ TEST_CASE("a report says from which size on the ring is faster, and how sure tha
 
 TEST_CASE("a busy machine is told, a quiet one is not") {
     Report report = example();
-    CHECK(note_on_business(report.points).empty());  // 9 of 10 were clean
-    CHECK(note_on_business({}).empty());
+    CHECK(note_if_busy(report.points).empty());  // 9 of 10 were clean
+    CHECK(note_if_busy({}).empty());
     for (Point& one : report.points) {
         one.clean = 7;
     }
-    CHECK(
-        note_on_business(report.points).starts_with("the machine was busy: 30 % of all iterations")
-    );
+    CHECK(note_if_busy(report.points).starts_with("the machine was busy: 30 % of all iterations"));
 }
 
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {

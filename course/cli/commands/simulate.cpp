@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "course/cli/commands/passed_on.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/words.hpp"
 #include "course/cli/simulate/simulated_text.hpp"
 #include "course/cli/simulate/simulation.hpp"
 #include "course/files/atomic_file.hpp"
@@ -42,20 +42,9 @@ struct SimulateArguments {
     std::string svg;
 };
 
-std::vector<std::string> words_of(const std::string& text) {
-    std::vector<std::string> words;
-    std::istringstream in(text);
-    for (std::string word; std::getline(in, word, ',');) {
-        if (!word.empty() && std::ranges::find(words, word) == words.end()) {
-            words.push_back(word);
-        }
-    }
-    return words;
-}
-
 std::vector<int> ranks_of(const std::string& text) {
     std::set<int> ranks;
-    for (const std::string& word : words_of(text)) {
+    for (const std::string& word : between_commas(text)) {
         int number = 0;
         const char* const end = word.data() + word.size();
         const auto [rest, error] = std::from_chars(word.data(), end, number);
@@ -74,7 +63,7 @@ std::vector<int> ranks_of(const std::string& text) {
 
 std::vector<std::size_t> sizes_of(const std::string& text) {
     std::set<std::size_t> sizes;
-    for (const std::string& word : words_of(text)) {
+    for (const std::string& word : between_commas(text)) {
         sizes.insert(parse_bytes(word));
     }
     if (sizes.empty()) {
@@ -131,8 +120,8 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     wanted.cluster = cluster_of(arguments);
     wanted.ranks = ranks_of(arguments.ranks);
     wanted.sizes_bytes = sizes_of(arguments.sizes);
-    wanted.algorithms = words_of(arguments.algorithms);
-    wanted.peers = words_of(arguments.peers);
+    wanted.algorithms = between_commas(arguments.algorithms);
+    wanted.peers = between_commas(arguments.peers);
     const bool names_mine = std::erase(wanted.algorithms, "mine") > 0;
     // what the user names is all that there is to be; mpi stands for the peers
     if (!wanted.algorithms.empty() && std::erase(wanted.algorithms, "mpi") == 0 && !peers_named) {

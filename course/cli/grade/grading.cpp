@@ -17,6 +17,7 @@
 #include "course/cli/grade/submissions.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
+#include "course/cli/process/words.hpp"
 #include "course/cli/process/workers.hpp"
 
 namespace dist::cli {
@@ -36,12 +37,8 @@ std::vector<const Exercise*> exercises_to_grade(
 ) {
     std::set<std::string> wanted;
     for (const std::string& list : names) {
-        for (std::size_t at = 0; at <= list.size();) {  // "a,b" as well
-            const std::size_t end = std::min(list.find(',', at), list.size());
-            if (end > at) {
-                wanted.insert(manifest.find(list.substr(at, end - at)).name);
-            }
-            at = end + 1;
+        for (const std::string& name : between_commas(list)) {
+            wanted.insert(manifest.find(name).name);
         }
     }
     if (wanted.empty()) {
@@ -122,8 +119,7 @@ class Grading {
         if (book_.has_grades() && !go_on) {
             throw UsageError(fmt::format(
                 "{} holds grades already: --resume goes on with them, --only-failed repeats what "
-                "did not "
-                "pass; or name another folder",
+                "did not pass; or name another folder",
                 asked_.out
             ));
         }
@@ -262,12 +258,12 @@ class Grading {
                     all.emplace_back(&item, Fingerprint(file->second, stub));
                 }
             }
-            for (std::size_t a = 0; a < all.size(); ++a) {
-                for (std::size_t b = 0; b < all.size(); ++b) {
-                    const double share = a == b ? 0 : all[a].second.shared_with(all[b].second);
+            for (const auto& [item, text] : all) {
+                for (const auto& [other, its_text] : all) {
+                    const double share = item == other ? 0 : text.shared_with(its_text);
                     if (share >= kNearly) {
-                        all[a].first->record["similar_to"].push_back(
-                            {{"id", all[b].first->submission->name}, {"share", share}}
+                        item->record["similar_to"].push_back(
+                            {{"id", other->submission->name}, {"share", share}}
                         );
                     }
                 }
