@@ -15,6 +15,9 @@ using harness::MessageRecord;
 constexpr std::array kColours = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#0e7490",
                                  "#854d0e", "#be185d", "#475569", "#b91c1c"};
 
+constexpr const char* kRed = "#dc2626";
+constexpr const char* kDark = "#1f2937";
+
 constexpr int kHeadPx = 8;  // of an arrow
 
 int y_of(const Layout& layout, int round) {
@@ -22,7 +25,9 @@ int y_of(const Layout& layout, int round) {
 }
 
 const char* colour_of(const Arrow& arrow) {
-    return kColours[static_cast<std::size_t>(arrow.label.colour) % kColours.size()];
+    return arrow.is_excess || arrow.is_lost
+               ? kRed
+               : kColours[static_cast<std::size_t>(arrow.label.colour) % kColours.size()];
 }
 
 // What the picture shows, in words: for those who do not see it.
@@ -53,20 +58,37 @@ std::string opening(const Diagram& diagram, const Layout& layout, const std::str
     );
 }
 
-std::string rounds_and_lanes(const Layout& layout) {
+std::string waits_of(const Layout& layout) {
+    std::string text;
+    for (const Wait& wait : layout.waits) {
+        text += fmt::format(
+            "<rect x='{}' y='{}' width='10' height='{}' rx='5' fill='{}'/>\n",
+            layout.x(wait.rank) - 5, y_of(layout, wait.begin) + 4,
+            y_of(layout, wait.end) - y_of(layout, wait.begin) - (wait.forever ? 0 : 8),
+            wait.forever ? "#fca5a5" : "#d1d5db"
+        );
+    }
+    return text.empty() ? "" : "<g>\n" + text + "</g>\n";
+}
+
+std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout) {
     std::string lines = "<g stroke='#e5e7eb'>\n";
     std::string names = "<g fill='#6b7280'>\n";
     for (int round = 0; round <= layout.rounds; ++round) {
         lines += fmt::format("<path d='M16 {}H{}'/>\n", y_of(layout, round), layout.width() - 16);
         if (round > 0) {
             names += fmt::format(
-                "<text x='42' y='{}'>round {}</text>\n",
-                (y_of(layout, round - 1) + y_of(layout, round)) / 2 + 4, round
+                "<text x='42' y='{}'{}>round {}</text>\n",
+                (y_of(layout, round - 1) + y_of(layout, round)) / 2 + 4,
+                diagram.right_rounds > 0 && round > diagram.right_rounds
+                    ? fmt::format(" fill='{}'", kRed)
+                    : "",
+                round
             );
         }
     }
     lines += "</g>\n<g stroke='#9ca3af' stroke-width='1.5'>\n";
-    names += "</g>\n<g font-size='14' fill='#1f2937'>\n";
+    names += fmt::format("</g>\n<g font-size='14' fill='{}'>\n", kDark);
     for (int lane = layout.first; lane <= layout.last; ++lane) {
         const bool again = lane - layout.ranks >= layout.first;
         lines += fmt::format(
@@ -75,7 +97,10 @@ std::string rounds_and_lanes(const Layout& layout) {
         );
         names += fmt::format(
             "<text x='{}' y='{}'{}>rank {}</text>\n", layout.x(lane), y_of(layout, 0) - 24,
-            again ? " fill='#6b7280'" : "", lane % layout.ranks
+            again                            ? " fill='#6b7280'"
+            : diagram.accused.contains(lane) ? fmt::format(" fill='{}' font-weight='bold'", kRed)
+                                             : "",
+            lane % layout.ranks
         );
     }
     return lines + "</g>\n" + names + "</g>\n";
@@ -97,6 +122,9 @@ std::string line_of(const Layout& layout, const Arrow& arrow) {
     const int dx = layout.x(arrow.dst) - x;
     const int dy = y_of(layout, arrow.end) - (meets_label ? kLabelPx / 2 + 3 : 4) - y;
     const int length = root_of(dx * dx + dy * dy);
+    if (arrow.is_lost) {
+        return fmt::format("M{} {}L{} {}", x, y, x + dx / 2, y + dy / 2);
+    }
     return fmt::format(
         "M{} {}L{} {}", x, y, x + dx - dx * kHeadPx / length, y + dy - dy * kHeadPx / length
     );
@@ -111,7 +139,12 @@ std::string stroke_of(const Layout& layout, const Arrow& arrow) {
 std::string arrows_of(const Layout& layout) {
     std::map<std::string, std::string> by_colour;
     std::string waits;
+    std::string lost;
     for (const Arrow& arrow : layout.arrows) {
+        if (arrow.is_lost) {
+            lost += fmt::format("<path d='{}'/>\n", line_of(layout, arrow));
+            continue;
+        }
         by_colour[colour_of(arrow)] += fmt::format(
             "<path stroke-width='{}' d='{}'/>\n", stroke_of(layout, arrow), line_of(layout, arrow)
         );
@@ -126,6 +159,16 @@ std::string arrows_of(const Layout& layout) {
     if (!waits.empty()) {
         text = "<g stroke-width='3' stroke-dasharray='1 6' stroke-linecap='round'>\n" + waits +
                "</g>\n";
+    }
+    if (!lost.empty()) {
+        text += fmt::format(
+            "<marker id='lost' viewBox='0 0 10 10' refX='5' refY='5' markerWidth='10' "
+            "markerHeight='10' markerUnits='userSpaceOnUse'>"
+            "<path d='M1 1L9 9M9 1L1 9' stroke='{0}' stroke-width='2'/></marker>\n"
+            "<g stroke='{0}' stroke-width='2' stroke-dasharray='4 4' "
+            "marker-end='url(#lost)'>\n{1}</g>\n",
+            kRed, lost
+        );
     }
     for (const auto& [colour, lines] : by_colour) {
         text += fmt::format(
@@ -154,7 +197,7 @@ std::string labels_of(const Layout& layout) {
             "<text x='{}' y='{}'>{}</text>\n", layout.x(arrow.src), y_of(layout, arrow.begin) + 4,
             arrow.label.text
         );
-        if (layout.labelled.count({arrow.dst, arrow.end}) == 0) {
+        if (!arrow.is_lost && layout.labelled.count({arrow.dst, arrow.end}) == 0) {
             dots += fmt::format(
                 "<circle cx='{}' cy='{}' r='3'/>\n", layout.x(arrow.dst), y_of(layout, arrow.end)
             );
@@ -167,12 +210,16 @@ std::string labels_of(const Layout& layout) {
 
 std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
     const Layout layout = lay_out(diagram, messages);
-    std::string text = opening(diagram, layout, description(messages)) + rounds_and_lanes(layout) +
-                       arrows_of(layout) + labels_of(layout);
+    std::string text = opening(diagram, layout, description(messages)) +
+                       rounds_and_lanes(diagram, layout) + waits_of(layout) + arrows_of(layout) +
+                       labels_of(layout);
     text += "<g fill='#4b5563' text-anchor='start'>\n";
     int y = y_of(layout, layout.rounds) + 36;
-    for (const std::string& caption : layout.captions) {
-        text += fmt::format("<text x='16' y='{}'>{}</text>\n", y, caption);
+    for (const Caption& caption : layout.captions) {
+        text += fmt::format(
+            "<text x='16' y='{}'{}>{}</text>\n", y,
+            caption.is_red ? fmt::format(" fill='{}'", kRed) : "", caption.text
+        );
         y += kLinePx;
     }
     return text + "</g>\n</svg>\n";

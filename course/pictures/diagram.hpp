@@ -1,8 +1,9 @@
-// A space-time diagram of recorded messages, as SVG: a lane for each rank, time downward, an arrow
+// A space-time diagram of recorded messages, as SVG or as text: a lane for each rank, time downward, an arrow
 // for each message. The same messages give the same bytes, on every machine.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,10 +45,30 @@ struct Diagram {
     std::string legend = {};  // what the labels mean, if they do not say it
     bool circle = false;      // cut open: the first ranks stand on the right once more
     bool in_bytes = false;    // the totals; otherwise in floats
+    // of a program that may be wrong:
+    bool shows_waits = false;               // rounds that a rank spends in waiting are marked
+    std::set<int> stuck = {};               // ranks that wait to the end, in vain
+    std::set<int> accused = {};             // those that it lies with: in red
+    long right_rounds = 0;                  // later ones are in red; 0: none are
+    std::vector<std::string> remarks = {};  // lines at the bottom, in red
 };
 
 /// The picture. `messages` is ordered as recorded_messages() leaves it, and none goes from a rank
 /// to itself.
 std::string svg(const Diagram& diagram, const std::vector<harness::MessageRecord>& messages);
+
+struct TextSize {
+    int columns = 80;
+    int lines = 0;  // at most; 0: as many as it takes
+    bool colours = false;
+};
+
+/// The same for a terminal: a column for each rank, an arrow for each message in the round in which it is there. Where
+/// it has too many lines, it begins shortly before the first that is in red. Without the heading and the remarks.
+std::string lanes(
+    const Diagram& diagram,
+    const std::vector<harness::MessageRecord>& messages,
+    const TextSize& size = {}
+);
 
 }  // namespace dist::pictures

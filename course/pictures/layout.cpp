@@ -22,7 +22,7 @@ std::string totals(const Diagram& diagram, const Layout& layout) {
     for (const Arrow& arrow : layout.arrows) {
         const int amount = empty ? 1 : arrow.bytes / bytes_of_unit;
         sent[static_cast<std::size_t>(arrow.src)] += amount;
-        received[static_cast<std::size_t>(arrow.dst % diagram.ranks)] += amount;
+        received[static_cast<std::size_t>(arrow.dst % diagram.ranks)] += arrow.is_lost ? 0 : amount;
     }
     return fmt::format(
         "{}, {}; a rank sends at most {}, and receives at most {}",
@@ -36,21 +36,45 @@ std::string totals(const Diagram& diagram, const Layout& layout) {
     );
 }
 
-std::vector<std::string> captions_of(const Diagram& diagram, const Layout& layout) {
-    std::vector<std::string> captions = {totals(diagram, layout)};
+void add_marks(std::vector<Caption>& captions, const Diagram& diagram, const Layout& layout) {
+    if (!std::ranges::all_of(layout.waits, &Wait::forever)) {
+        captions.push_back({"a grey bar: the rank waits"});
+    }
+    if (!diagram.stuck.empty()) {
+        captions.push_back({"a red bar: it waits in vain", true});
+    }
+    if (std::ranges::any_of(layout.arrows, &Arrow::is_lost)) {
+        captions.push_back({"dashed, with a cross: nobody took it"});
+    }
+    if (std::ranges::any_of(layout.arrows, &Arrow::is_excess)) {
+        captions.push_back({"in red: more than is right", true});
+    }
+    if (diagram.right_rounds > 0 && layout.rounds > diagram.right_rounds) {
+        captions.push_back(
+            {fmt::format("rounds in red: at most {} are right", diagram.right_rounds), true}
+        );
+    }
+    for (const std::string& remark : diagram.remarks) {
+        captions.push_back({remark, true});
+    }
+}
+
+std::vector<Caption> captions_of(const Diagram& diagram, const Layout& layout) {
+    std::vector<Caption> captions = {{totals(diagram, layout)}};
     if (!diagram.legend.empty()) {
-        captions.push_back(diagram.legend);
+        captions.push_back({diagram.legend});
     }
     if (std::ranges::any_of(layout.arrows, &Arrow::waits)) {
-        captions.emplace_back("dotted: the message waits until its receiver takes it");
+        captions.push_back({"dotted: the message waits until its receiver takes it"});
     }
     const int twice = layout.last - layout.ranks;  // the last rank that stands there twice
     if (twice >= layout.first) {
-        captions.push_back(fmt::format(
+        captions.push_back({fmt::format(
             "on the right: {} once more, the circle is cut open",
             twice == 0 ? "rank 0" : fmt::format("ranks 0 to {}", twice)
-        ));
+        )});
     }
+    add_marks(captions, diagram, layout);
     return captions;
 }
 
@@ -60,8 +84,9 @@ void add_arrows(
     layout.last = diagram.ranks - 1;
     layout.first = diagram.circle ? layout.last : 0;
     for (const MessageRecord& message : messages) {
-        Arrow arrow{diagram.label(message), message.src, message.dst,
-                    message.begin,          message.end, message.bytes};
+        Arrow arrow{diagram.label(message), message.src,    message.dst,
+                    message.begin,          message.end,    message.bytes,
+                    message.is_excess,      message.is_lost};
         if (diagram.circle && arrow.dst < arrow.src) {
             arrow.dst += diagram.ranks;
         }
@@ -93,8 +118,8 @@ void place_rounds(Layout& layout) {
 
 int Layout::width() const {
     int width = x(last) + lane_px / 2 + 16;
-    for (const std::string& caption : captions) {
-        width = std::max(width, width_of(caption) + 22);
+    for (const Caption& caption : captions) {
+        width = std::max(width, width_of(caption.text) + 22);
     }
     return width;
 }
@@ -102,7 +127,9 @@ int Layout::width() const {
 Layout lay_out(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
     Layout layout;
     layout.ranks = diagram.ranks;
+    layout.rounds = diagram.stuck.empty() ? 0 : 1;
     add_arrows(layout, diagram, messages);
+    layout.waits = waits_of(diagram, messages, layout.rounds);
     place_rounds(layout);
     int widest = 50;
     for (const Arrow& arrow : layout.arrows) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/pictures/diagram.hpp"
+#include "course/pictures/waits.hpp"
 
 namespace dist::pictures {
 
@@ -26,13 +27,21 @@ struct Arrow {
     int begin = 0;
     int end = 0;
     int bytes = 0;
+    bool is_excess = false;
+    bool is_lost = false;
     [[nodiscard]] bool waits() const { return end - begin > 1; }
+};
+
+struct Caption {
+    std::string text;
+    bool is_red = false;
 };
 
 struct Layout {
     std::vector<Arrow> arrows;
+    std::vector<Wait> waits;
     std::set<std::pair<int, int>> labelled;  // lane and round of each label
-    std::vector<std::string> captions;
+    std::vector<Caption> captions;
     std::vector<int> y;  // of the beginning of each round, and of the end of the last
     int rounds = 0;
     int first = 0;  // lane

@@ -12,7 +12,9 @@ struct MessageRecord {
     int bytes = 0;  // payload only
     int begin = 0;
     int end = 0;
-    float first = 0;  // its first float: data[i] = i tells which part of the data it carries
+    float first = 0;         // its first float: data[i] = i tells which part of the data it carries
+    bool is_excess = false;  // it is more than its sender may send
+    bool is_lost = false;    // nobody took it: `end` is begin + 1
 };
 
 }  // namespace dist::harness

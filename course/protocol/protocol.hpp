@@ -18,6 +18,8 @@
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
 //   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
 //   checks      how many were made                        collectives, since_s, frames}
+//   trace       what this rank did with messages in the last piece of code that was looked at, as step_json.hpp writes
+//               it; not in every record
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
 // Each object holds {"nonce": the secret's}: a line without that word was written by somebody else, and counts for
@@ -56,6 +58,8 @@ inline constexpr const char* kEnvUntilFailure =
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
 // "1": the program changes and makes no code. LibTorch's kernels do.
 inline constexpr const char* kEnvNoNewCode = "SHARDLINGS_NO_NEW_CODE";
+// Set: each record of a test holds what this rank did with messages; otherwise those of tests that did not pass.
+inline constexpr const char* kEnvTrace = "SHARDLINGS_TRACE";
 inline constexpr const char* kEnvDelays = "SHARDLINGS_DELAYS";  // "1": seeded delays in MPI calls
 inline constexpr const char* kEnvMemoryMb = "SHARDLINGS_MEMORY_MB";  // a rank's limit, default 1024
 inline constexpr const char* kEnvOutputMb = "SHARDLINGS_OUTPUT_MB";  // a rank's limit, default 8

@@ -16,9 +16,11 @@ void draw(const Diagram& diagram, const std::function<void(const Communicator&)>
         REQUIRE(!messages.empty());
         CHECK(messages.back().end == traffic.rounds);
         const char* folder = std::getenv(kEnvPictures);
+        Diagram shown = diagram;
+        shown.shows_waits = true;
         if (comm.rank() == 0 && folder != nullptr) {
             std::ofstream file(std::string(folder) + "/" + diagram.name + ".svg");
-            file << svg(diagram, messages);
+            file << svg(shown, messages);
             CHECK(file.flush().good());
         }
     });

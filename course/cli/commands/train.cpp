@@ -1,4 +1,6 @@
 // train: the course's trainer on many processes, on the reference stack or on the student's own.
+#include "course/cli/commands/train.hpp"
+
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -17,13 +19,6 @@
 namespace dist::cli {
 namespace {
 
-struct TrainOptions {
-    int ranks = 2;
-    bool ranks_given = false;
-    std::string stack = "reference";
-    bool help = false;
-};
-
 /// Reads what goes to the trainer as the trainer will: a slip is better known now than after LibTorch
 /// was installed and the trainer built.
 trainer::Options read_options(const std::vector<std::string>& words) {
@@ -39,6 +34,8 @@ trainer::Options read_options(const std::vector<std::string>& words) {
     }
     return options;
 }
+
+}  // namespace
 
 void train(Context& context, TrainOptions options, const std::vector<std::string>& words) {
     const trainer::Options read = read_options(words);
@@ -69,8 +66,6 @@ void train(Context& context, TrainOptions options, const std::vector<std::string
     fmt::print("{}\n", describe_stack(context, used, mine));
     context.status = run_ranks(context, options.ranks, Purpose::work, program, words);
 }
-
-}  // namespace
 
 void add_train(Command& app, Context& context) {
     auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");

@@ -39,6 +39,7 @@ struct Record {
     Wait wait;
     std::vector<std::pair<std::string, long>> traffic;
     long checks = 0;
+    trace::Log log;
 };
 
 /// All records of one rank.

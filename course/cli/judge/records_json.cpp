@@ -8,6 +8,7 @@
 
 #include "course/cli/judge/records.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/trace/step_json.hpp"
 
 namespace dist::cli {
 namespace {
@@ -64,6 +65,9 @@ Record record_of(const json& in, const fs::path& folder, int rank) {
     if (in.contains("output") && in["output"].size() == 2) {
         record.output =
             read_output(folder, rank, in["output"][0].get<long>(), in["output"][1].get<long>());
+    }
+    if (in.contains("trace")) {
+        record.log = trace::log_of(in["trace"]);
     }
     if (in.contains("traffic") && in["traffic"].is_object()) {
         for (const auto& [name, value] : in["traffic"].items()) {

@@ -81,6 +81,7 @@ RankResult rank_of(int rank, const Record& record) {
     result.output = record.output;
     result.counters = record.traffic;
     result.checks = record.checks;
+    result.log = record.log;
     return result;
 }
 

@@ -110,6 +110,9 @@ Environment job_environment(
     if (options.delays) {
         environment.emplace_back(harness::kEnvDelays, "1");
     }
+    if (options.trace) {
+        environment.emplace_back(harness::kEnvTrace, "1");
+    }
     if (options.enough) {
         environment.emplace_back(harness::kEnvUntilFailure, "1");
     }

@@ -22,6 +22,7 @@ struct LaunchOptions {
     std::string test = {};  // only tests whose name holds this
     bool many = false;      // only tests with the tag [many], on kManyRanks ranks
     bool delays = false;    // seeded delays in MPI calls
+    bool trace = false;     // what ranks do with messages, also in tests that pass
     harness::Garble garble = harness::Garble::none;
     double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;     // leave the run folder

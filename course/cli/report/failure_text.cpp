@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "course/cli/judge/explain.hpp"
+#include "course/cli/trace/drawing.hpp"
 
 namespace dist::cli {
 namespace {
@@ -176,6 +177,9 @@ std::string in_full(const TestResult& test) {
         out += test.message + "\n";
     }
     out += thrown_at(test) + failing_check(test);
+    if (spent_too_much(test)) {
+        out += "\n" + small_drawing(test);
+    }
     if (test.status != State::not_started) {
         out += roll_call(test);
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "course/protocol/words.hpp"
+#include "course/trace/step.hpp"
 
 namespace dist::cli {
 
@@ -69,6 +70,7 @@ struct RankResult {
     std::string output;                                  // what it printed during the test
     std::vector<std::pair<std::string, long>> counters;  // traffic of the code under test
     long checks = 0;                                     // that were made
+    trace::Log log;  // what it did with messages; empty where nothing is to be told
 };
 
 struct TestResult {

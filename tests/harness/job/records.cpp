@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "course/runtime/clock.hpp"
+#include "course/trace/step_json.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/secret.hpp"
 #include "tests/harness/mpi/messages.hpp"
@@ -96,6 +98,11 @@ json where(const TestRun& test) {
     return wait;
 }
 
+bool is_traced(const TestRun& test) {
+    const char* wanted = std::getenv(kEnvTrace);
+    return test.outcome != Outcome::pass || !test.failures.empty() || wanted != nullptr;
+}
+
 }  // namespace
 
 void open_records(const std::string& folder, int rank) {
@@ -133,6 +140,9 @@ void write_test(
         {"bytes_sent", sent.bytes_sent},
         {"messages_received", sent.messages_received},
         {"bytes_received", sent.bytes_received}};
+    if (is_traced(test)) {
+        line["trace"] = trace::to_json({last_log(), false, test.limits});
+    }
     if (test.phase != Phase::absent) {
         line["wait"] = where(test);
     }

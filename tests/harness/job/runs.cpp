@@ -103,7 +103,7 @@ void run_on(int p, const std::function<void(const Communicator&)>& body) {
         my_slot().exit_called = 0;
         my_slot().overrun[0] = '\0';
         reset_arrivals();
-        reset_traffic(false);
+        reset_traffic();
         publish(Phase::computing);  // before anyone can wait for this rank
         my_slot().run_started = run;
         if (!wait_until([&] { return everyone(p, [&](Slot& s) { return s.run_started >= run; }); }

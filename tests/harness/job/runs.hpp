@@ -9,6 +9,7 @@
 
 #include "course/protocol/words.hpp"
 #include "course/runtime/communicator.hpp"
+#include "course/trace/step.hpp"
 
 namespace dist::harness {
 
@@ -27,6 +28,7 @@ struct TestRun {
     std::vector<Failure> failures;
     std::vector<std::string> info;  // what INFO last said, when it was asked
     long controls = 0;              // checks that had to fail, and did
+    trace::Limits limits;           // that it went beyond
     int ranks = 0;                  // world of the last body, or of the one that failed
     Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
 };

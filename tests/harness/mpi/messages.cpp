@@ -205,7 +205,7 @@ MPI_Request post_send(
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
     refuse_overlap(*message, name);
-    message->id = count_send(dst, payload);
+    message->id = count_send(dst, message->text.peer, tag, payload);
     const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);

@@ -17,6 +17,8 @@
 namespace dist::harness {
 namespace {
 
+using trace::Schedule;
+
 // What every rank of `comm` holds, by rank. Whoever comes through the gate takes part in both calls.
 template <class T>
 std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communicator& comm) {
@@ -65,7 +67,7 @@ void play_for_all(
 
 void begin_record() {
     gate();
-    reset_traffic(true);
+    reset_traffic();
     gate();
 }
 

@@ -118,6 +118,7 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
         return code;
     }
     const RequestText text = describe(*request);
+    const Waiting waiting;
     Wait wait(text);
     if (message && message->asked_at) {
         wait.stands_at(*message->asked_at);

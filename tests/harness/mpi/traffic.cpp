@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "course/runtime/clock.hpp"
+
 namespace dist::harness {
 namespace {
 
@@ -21,6 +23,7 @@ bool logs = false;
 int last_message = 0;
 int last_thread = 0;
 thread_local int my_thread = 0;  // 0: not known yet
+thread_local double waiting_since_s = -1;
 
 int this_thread() {
     if (my_thread == 0) {
@@ -29,26 +32,42 @@ int this_thread() {
     return my_thread;
 }
 
-void log(Did did, int id, int peer = -1, int peer_id = -1) {
+void log(Step step) {
     if (logs) {
-        steps.push_back({did, this_thread(), id, peer, peer_id});
+        step.thread = this_thread();
+        step.at_s = now_s();
+        step.since_s = waiting_since_s < 0 ? step.at_s : waiting_since_s;
+        steps.push_back(step);
     }
 }
 
 }  // namespace
 
-void reset_traffic(bool log) {
+Waiting::Waiting() {
+    waiting_since_s = now_s();
+}
+
+Waiting::~Waiting() {
+    waiting_since_s = -1;
+}
+
+void reset_traffic() {
     const std::scoped_lock guard(traffic_lock);
     so_far = Traffic{};
     received.clear();
     steps.clear();
-    logs = log;
+    logs = true;
 }
 
 std::vector<Step> end_log() {
     const std::scoped_lock guard(traffic_lock);
     logs = false;
-    return std::exchange(steps, {});
+    return steps;
+}
+
+std::vector<Step> last_log() {
+    const std::scoped_lock guard(traffic_lock);
+    return steps;
 }
 
 Traffic traffic() {
@@ -56,24 +75,24 @@ Traffic traffic() {
     return so_far;
 }
 
-int count_send(int dst, int payload_bytes) {
+int count_send(int dst, int peer, int tag, int payload_bytes) {
     const std::scoped_lock guard(traffic_lock);
     ++so_far.messages_sent;
     so_far.bytes_sent += payload_bytes;
     so_far.sent_to.insert(dst);
-    log(Did::send, ++last_message);
+    log({.did = Did::send, .id = ++last_message, .peer = peer, .tag = tag, .bytes = payload_bytes});
     return last_message;
 }
 
 int count_post() {
     const std::scoped_lock guard(traffic_lock);
-    log(Did::receive, ++last_message);
+    log({.did = Did::receive, .id = ++last_message});
     return last_message;
 }
 
 void count_arrival(int id) {
     const std::scoped_lock guard(traffic_lock);
-    log(Did::wait_send, id);
+    log({.did = Did::wait_send, .id = id});
 }
 
 void count_receive(const MessageRecord& message, int id, int sender, int sender_id) {
@@ -82,7 +101,14 @@ void count_receive(const MessageRecord& message, int id, int sender, int sender_
     so_far.bytes_received += message.bytes;
     so_far.received_from.insert(message.src);
     received.push_back({message, id});
-    log(Did::wait_receive, id, sender, sender_id);
+    log(
+        {.did = Did::wait_receive,
+         .id = id,
+         .peer = sender,
+         .peer_id = sender_id,
+         .tag = message.tag,
+         .bytes = message.bytes}
+    );
 }
 
 std::vector<MessageRecord> received_messages() {
@@ -95,9 +121,9 @@ std::vector<MessageRecord> received_messages() {
     return messages;
 }
 
-void note_schedule(const Schedule& schedule, int rank) {
+void note_schedule(const trace::Schedule& schedule, int rank) {
     const std::scoped_lock guard(traffic_lock);
-    const auto key = [](const Delivery& one) { return std::pair(one.receiver, one.id); };
+    const auto key = [](const trace::Delivery& one) { return std::pair(one.receiver, one.id); };
     for (auto& [message, id] : received) {
         const std::pair wanted(rank, id);
         const auto found = std::ranges::lower_bound(schedule.deliveries, wanted, {}, key);
@@ -123,7 +149,7 @@ void count_collective() {
 int start_thread() {
     const std::scoped_lock guard(traffic_lock);
     const int number = ++last_thread;
-    log(Did::start_thread, number);
+    log({.did = Did::start_thread, .id = number});
     return number;
 }
 
@@ -133,7 +159,7 @@ void begin_thread(int number) {
 
 void join_thread(int number) {
     const std::scoped_lock guard(traffic_lock);
-    log(Did::join_thread, number);
+    log({.did = Did::join_thread, .id = number});
 }
 
 }  // namespace dist::harness

@@ -3,25 +3,40 @@
 
 #include <map>
 
+#include "course/trace/rounds.hpp"
 #include "tests/harness/harness.hpp"
-#include "tests/harness/mpi/rounds.hpp"
 
 namespace dist::harness {
 
-/// Starts counting from zero. `log`: also what Note [Rounds] needs, until end_log().
-void reset_traffic(bool log);
+using trace::Did;
+using trace::Step;
 
-/// Ends the log, and returns it.
+/// Starts counting from zero, and a log of what this rank does.
+void reset_traffic();
+
+/// Ends the log, and returns it. What comes then is not of the code under test.
 std::vector<Step> end_log();
+
+/// The log, ended or not: in a record, what the code under test did last.
+std::vector<Step> last_log();
 
 /// What this rank sent and received since; without rounds.
 Traffic traffic();
 
-/// A message to `dst` leaves; returns its number.
-int count_send(int dst, int payload_bytes);
+/// A message to `dst` leaves, in the world of the job `peer`; returns its number.
+int count_send(int dst, int peer, int tag, int payload_bytes);
 
 /// A receive is posted; returns its number.
 int count_post();
+
+/// While it lives, the calling thread waits for messages.
+class Waiting {
+  public:
+    Waiting();
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+};
 
 /// The calling thread knows that message `id`, which it sent, has arrived.
 void count_arrival(int id);
@@ -34,7 +49,7 @@ void count_receive(const MessageRecord& message, int id, int sender, int sender_
 std::vector<MessageRecord> received_messages();
 
 /// Writes the rounds of all messages into what received_messages() returns; `rank` is this one.
-void note_schedule(const Schedule& schedule, int rank);
+void note_schedule(const trace::Schedule& schedule, int rank);
 
 /// A message of a library that tells no rounds: NCCL, on GPUs.
 void count_message(bool is_send, int peer, long payload_bytes);

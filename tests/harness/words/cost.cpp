@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "course/protocol/counted.hpp"
+#include "tests/harness/job/runs.hpp"
 
 namespace dist::harness {
 namespace {
@@ -30,6 +31,22 @@ struct Complaints {
         }
     }
 };
+
+long exceeded(long got, const Bound& bound) {
+    return got > bound.most ? bound.most : trace::Limits::kAny;
+}
+
+/// For the picture of what this rank did.
+trace::Limits exceeded(const Traffic& traffic, const Cost& cost) {
+    trace::Limits limits;
+    limits.messages = exceeded(traffic.messages_sent, cost.messages_sent);
+    limits.bytes = exceeded(traffic.bytes_sent, cost.bytes_sent);
+    limits.rounds = exceeded(traffic.rounds, cost.rounds);
+    for (const auto& right : {cost.among, cost.partners}) {
+        limits.partners = right ? right : limits.partners;
+    }
+    return limits;
+}
 
 }  // namespace
 
@@ -62,6 +79,9 @@ Comparison within(const Traffic& traffic, const Cost& cost) {
             " that wait for each other, where at most " + std::to_string(cost.rounds.most) +
             " are right"
         );
+    }
+    if (!found.text.empty()) {
+        current_test().limits = exceeded(traffic, cost);
     }
     return {found.text.empty(), found.text};
 }

@@ -17,18 +17,9 @@
 
 #include <vector>
 
-namespace dist::harness {
+#include "course/trace/step.hpp"
 
-enum class Did : int { send, receive, wait_send, wait_receive, start_thread, join_thread };
-
-/// What a thread of a rank did.
-struct Step {
-    Did did = Did::send;
-    int thread = 0;  // who did it
-    int id = 0;      // of the message, numbered by the rank that posted it, or of the other thread
-    int peer = -1;  // of a receive that was waited for: the sender, and how it numbered the message
-    int peer_id = -1;
-};
+namespace dist::trace {
 
 /// When a message left and was there; `id` is the receiver's number for the receive.
 struct Delivery {
@@ -38,12 +29,22 @@ struct Delivery {
     int end = 0;
 };
 
+/// The same of every message, by its sender and the sender's number; `end` is kNever where nobody waited for it.
+struct Departure {
+    int sender = 0;
+    int id = 0;
+    int begin = 0;
+    int end = 0;
+};
+inline constexpr int kNever = -1;
+
 struct Schedule {
     int rounds = 0;
-    std::vector<Delivery> deliveries;  // in the order of receivers, and of their numbers
+    std::vector<Delivery> deliveries;   // in the order of receivers, and of their numbers
+    std::vector<Departure> departures;  // in the order of senders, and of their numbers
 };
 
 /// Plays the logs of all ranks, by rank; peers are ranks too, -1 for one whose log is not there.
 Schedule play(const std::vector<std::vector<Step>>& logs, bool half_duplex);
 
-}  // namespace dist::harness
+}  // namespace dist::trace

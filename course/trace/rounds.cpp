@@ -1,4 +1,4 @@
-#include "tests/harness/mpi/rounds.hpp"
+#include "course/trace/rounds.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -6,10 +6,8 @@
 #include <map>
 #include <utility>
 
-namespace dist::harness {
+namespace dist::trace {
 namespace {
-
-constexpr int kNever = -1;
 
 struct Transfer {
     int begin = kNever;
@@ -68,6 +66,11 @@ class Machine {
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             for (const auto& [id, message] : ranks_[r].receives) {
                 schedule.deliveries.push_back(
+                    {static_cast<int>(r), id, message->begin, message->end}
+                );
+            }
+            for (const auto& [id, message] : ranks_[r].sends) {
+                schedule.departures.push_back(
                     {static_cast<int>(r), id, message->begin, message->end}
                 );
             }
@@ -219,4 +222,4 @@ Schedule play(const std::vector<std::vector<Step>>& logs, bool half_duplex) {
     return Machine(logs, half_duplex).run();
 }
 
-}  // namespace dist::harness
+}  // namespace dist::trace

@@ -1,0 +1,21 @@
+// The train command, as trace uses it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/cli/process/context.hpp"
+
+namespace dist::cli {
+
+struct TrainOptions {
+    int ranks = 2;
+    bool ranks_given = false;
+    std::string stack = "reference";
+    bool help = false;
+};
+
+/// Builds the trainer, and runs it on the terminal; `words` are its own options.
+void train(Context& context, TrainOptions options, const std::vector<std::string>& words);
+
+}  // namespace dist::cli

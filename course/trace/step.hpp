@@ -1,0 +1,44 @@
+// What the threads of a rank did with messages, as the harness logs it and as it stands in a record.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace dist::trace {
+
+enum class Did : int { send, receive, wait_send, wait_receive, start_thread, join_thread };
+
+/// What a thread of a rank did. Times are seconds of CLOCK_MONOTONIC, the same for all ranks of a machine.
+struct Step {
+    Did did = Did::send;
+    int thread = 0;  // who did it
+    int id = 0;      // of the message, numbered by the rank that posted it, or of the other thread
+    int peer = -1;   // to whom; of a receive that was waited for, from whom; -1: not known
+    int peer_id = -1;  // of a receive that was waited for: how the sender numbered the message
+    int tag = -1;
+    int bytes = 0;       // payload
+    double since_s = 0;  // since when it had waited
+    double at_s = 0;
+};
+
+/// What a call may cost a rank, where it cost more. What is not set was not exceeded.
+struct Limits {
+    static constexpr long kAny = std::numeric_limits<long>::max();
+    long messages = kAny;  // that it may send
+    long bytes = kAny;     //
+    long rounds = kAny;
+    std::optional<std::set<int>> partners = {};  // whom it may exchange messages with
+};
+
+/// What one rank did in the last piece of code that was looked at.
+struct Log {
+    std::vector<Step> steps;
+    bool cut = false;  // there were more
+    Limits limits;
+};
+
+inline constexpr std::size_t kMostSteps = 2000;  // of a rank, in a record
+
+}  // namespace dist::trace

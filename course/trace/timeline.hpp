@@ -1,0 +1,22 @@
+// What all ranks did with messages, brought together.
+#pragma once
+
+#include <vector>
+
+#include "course/protocol/message_record.hpp"
+#include "course/trace/step.hpp"
+
+namespace dist::trace {
+
+struct Timeline {
+    std::vector<harness::MessageRecord>
+        messages;  // in the order of their last rounds, then of senders
+    int rounds = 0;
+    long right_rounds = Limits::kAny;
+    bool cut = false;  // there was more
+};
+
+/// Logs by rank; one that is empty stands for a rank that left none.
+Timeline timeline_of(const std::vector<Log>& logs);
+
+}  // namespace dist::trace
