@@ -17,6 +17,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/screen.hpp"
 #include "course/cli/report/failure_text.hpp"
+#include "course/cli/report/fold.hpp"
 #include "course/cli/report/report.hpp"
 #include "course/cli/report/running_line.hpp"
 #include "course/cli/trace/drawing.hpp"
@@ -158,7 +159,7 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
         refuse_without_messages(result, arguments);
     }
     const Drawing drawing = drawing_of(*test, exercise.name);
-    fmt::print("{}", text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
+    print_folded(text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
     if (!arguments.text) {
         write_files(drawing, *test, folder);
     }
