@@ -183,7 +183,8 @@ class Lanes {
             if (message.end != round || message.src == message.dst) {
                 continue;
             }
-            const auto [low, high] = std::minmax(message.src, message.dst);
+            const int low = std::min(message.src, message.dst);
+            const int high = std::max(message.src, message.dst);
             std::size_t line = 0;
             while (line < rows.size() && std::ranges::any_of(taken[line], [&](const auto& other) {
                        return low < other.second && other.first < high;

@@ -55,12 +55,12 @@ std::string headline(const TestResult& test, bool colours) {
     return "  " + name + "\n";
 }
 
-/// `text` with every line moved to the right.
+/// `text` with every line that is not empty moved to the right.
 std::string indented(const std::string& text, const std::string& by) {
     std::string out;
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        out += by + line + "\n";
+        out += line.empty() ? "\n" : by + line + "\n";
     }
     return out;
 }
