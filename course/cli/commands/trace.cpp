@@ -100,11 +100,12 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     const std::size_t seen = columns_of(STDOUT_FILENO);
     const auto columns = static_cast<int>(seen > kMostColumns ? kPaperColumns : seen);
     const pictures::TextSize size = {columns, lines, use_colours()};
+    const std::string ranks = harness::counted(test.ranks, "rank");
     std::string out = fmt::format(
         "{}\n{}\n", test.name,
         test.status == State::pass
-            ? fmt::format("pass on {} ranks", test.ranks)
-            : fmt::format("{} on {} ranks: {}", name_of(test.status), test.ranks, in_one_line(test))
+            ? "pass on " + ranks
+            : fmt::format("{} on {}: {}", name_of(test.status), ranks, in_one_line(test))
     );
     out += "\n" + pictures::lanes(drawing.diagram, drawing.messages, size);
     for (const RankResult& rank : test.per_rank) {

@@ -150,6 +150,7 @@ constexpr int kMostExact =
 // Why a test for worlds of these sizes says nothing about one of p ranks; empty: it does.
 std::string unfit(const std::vector<int>& sizes, int p) {
     const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
+    const int smallest = std::ranges::min(sizes);
     const int largest = std::ranges::max(sizes);
     if (std::ranges::find(sizes, p) != sizes.end()) {
         return "";
@@ -157,6 +158,9 @@ std::string unfit(const std::vector<int>& sizes, int p) {
     if (sizes.size() == 1) {
         return "this test needs exactly " + std::to_string(largest) +
                (largest == 1 ? " rank" : " ranks");
+    }
+    if (p < smallest) {
+        return "this test needs at least " + std::to_string(smallest) + " ranks";
     }
     if (std::ranges::all_of(sizes, is_power) && !is_power(p)) {
         return "this test is for numbers of ranks that are powers of two";
