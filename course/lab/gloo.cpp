@@ -1,5 +1,6 @@
 #include "course/lab/gloo.hpp"
 
+#include <chrono>
 #include <gloo/allreduce.h>
 #include <gloo/context.h>
 #include <gloo/math.h>
@@ -15,6 +16,8 @@
 namespace dist::lab {
 namespace {
 
+constexpr std::chrono::minutes kTimeout(10);  // a rank may have no core for long
+
 std::shared_ptr<gloo::transport::Device> make_device() {
     gloo::transport::tcp::attr where("127.0.0.1");
     if (const char* const interface = std::getenv(kGlooInterface)) {
@@ -29,7 +32,9 @@ class Mesh : public gloo::Context {
   public:
     explicit Mesh(const Communicator& comm) : gloo::Context(comm.rank(), comm.size()) {
         device_ = make_device();
+        setTimeout(kTimeout);  // a Context comes without one
         transportContext_ = device_->createContext(rank, size);
+        transportContext_->setTimeout(kTimeout);
         std::vector<std::vector<char>> addresses(static_cast<std::size_t>(size));
         for (int i = 0; i < size; ++i) {
             if (i != rank) {

@@ -99,7 +99,7 @@ bool measured(const std::vector<Column>& columns, Ratio ratio) {
 }
 
 plots::Panel ratios(const std::vector<Column>& columns, Ratio ratio, const char* title) {
-    plots::Panel panel{title, "%g", 2, {}, true};
+    plots::Panel panel{title, "%g", 2, {}, 0.25};
     panel.curves = curves(columns, [&](const Row& row) { return (row.*ratio).value_or(0.0); });
     return panel;
 }

@@ -53,14 +53,14 @@ class Drawing {
           bottom_(std::numeric_limits<double>::infinity()) {
         for (const Curve& curve : panel_.curves) {
             const std::vector<double> heights = heights_of(curve);
-            if (!heights.empty()) {
+            if (!curve.limit && !heights.empty()) {
                 lowest_ = std::min(lowest_, heights.front());
-                const std::size_t least = panel_.cut_below ? (heights.size() - 1) / 2 : 0;
-                bottom_ = std::min(bottom_, heights[least]);
+                bottom_ = std::min(bottom_, heights.back());
                 top_ = std::max(top_, heights.back());
             }
             lanes_ += curve.limit ? 0 : 1;
         }
+        bottom_ = std::max(lowest_, std::min(bottom_, panel_.cut_below));
         bottom_ /= kMargin;
         top_ *= kMargin;
     }
@@ -145,7 +145,7 @@ class Drawing {
             std::min(band.high, right_end()), band.x
         );
         return named ? text + fmt::format(
-                                  "set label {} at {},graph 0.98 right rotate by 90 offset -0.6,0 "
+                                  "set label {} at {},graph 0.02 left rotate by 90 offset -0.6,0 "
                                   "font ',11' textcolor rgb '#606060'\n",
                                   quoted(band.what), band.x
                               )

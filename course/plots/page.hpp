@@ -37,8 +37,9 @@ struct Panel {
     std::string y_format;  // gnuplot's: "%g"
     int y_base = 10;
     std::vector<Curve> curves;
-    /// The panel ends below the middle of its lowest line: a few points that are far down would press all others together.
-    bool cut_below = false;
+    /// Points that are lower than this may lie below the panel, where they would press all others together; the highest one
+    /// of each line is in it.
+    double cut_below = 0;
 };
 
 struct Page {

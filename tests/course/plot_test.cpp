@@ -295,8 +295,11 @@ TEST_CASE("a few points that are far below the others end a panel only where tha
         .band = {},
         .panels = {{"ratio", "%g", 2, {{"a", kStyles[0], {{1, 0.01}, {2, 1}, {4, 2}}}}}}};
     CHECK(script_of(page).find("set yrange [0.008:2.5]") != std::string::npos);
-    page.panels.front().cut_below = true;
+    page.panels.front().cut_below = 0.5;
     const std::string cut = script_of(page);
-    CHECK(cut.find("set yrange [0.8:2.5]") != std::string::npos);
+    CHECK(cut.find("set yrange [0.4:2.5]") != std::string::npos);
     CHECK(cut.find("'ratio (what is lower still lies below)'") != std::string::npos);
+    // of a line that is lower as a whole something is seen
+    page.panels.front().curves.push_back({"b", kStyles[1], {{1, 0.01}, {2, 0.1}, {4, 0.01}}});
+    CHECK(script_of(page).find("set yrange [0.08:2.5]") != std::string::npos);
 }

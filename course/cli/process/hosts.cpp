@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -37,6 +36,9 @@ bool is_set(const char* variable) {
 Ended try_mpirun(const Context& context, const std::vector<std::string>& command) {
     RunOptions options;
     options.environment = mpi_environment(1, Purpose::work);
+    std::erase_if(options.environment, [](const auto& variable) {
+        return variable.first == "OMPI_MCA_orte_execute_quiet";  // it is asked for its reasons
+    });
     if (!is_set("OMPI_MCA_plm_rsh_agent") && !is_set("OMPI_MCA_plm_rsh_args")) {
         options.environment.emplace_back(
             "OMPI_MCA_plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=10"
