@@ -18,7 +18,10 @@ constexpr double kAbove = 75;
 constexpr double kBelow = 75;
 constexpr double kNameHeight = 16;
 
-constexpr double kLanes = 0.9;  // of the way from one tick to the next
+constexpr double kLeft = 0.11;  // of the width
+constexpr double kRight = 0.72;
+constexpr double kLane = 9;
+constexpr double kLanes = 0.9;  // all of them, at most, of the way from one tick to the next
 constexpr double kMargin = 1.25;
 
 /// What is a multiple of what on the way from one tick to the next one, where they are nearest.
@@ -63,6 +66,15 @@ class Drawing {
         bottom_ = std::max(lowest_, std::min(bottom_, panel_.cut_below));
         bottom_ /= kMargin;
         top_ *= kMargin;
+        // a limit that lies below all that was measured
+        std::erase_if(panel_.curves, [&](const Curve& curve) {
+            const std::vector<double> heights = heights_of(curve);
+            return curve.limit && (heights.empty() || heights.back() < bottom_);
+        });
+        const double ticks =
+            1 + std::log(page.ticks.back().x / page.ticks.front().x) / std::log(spacing_);
+        const double between = (kRight - kLeft) * kWidth / ticks;
+        lanes_width_ = std::min(kLanes, lanes_ * kLane / between);
     }
 
     [[nodiscard]] std::string data() const {
@@ -113,7 +125,7 @@ class Drawing {
 
     /// By what the x of this lane differs from a tick's.
     [[nodiscard]] double beside(int lane) const {
-        return std::pow(spacing_, kLanes * ((lane + 0.5) / lanes_ - 0.5));
+        return std::pow(spacing_, lanes_width_ * ((lane + 0.5) / lanes_ - 0.5));
     }
 
     [[nodiscard]] double place_of(double y) const {
@@ -196,13 +208,14 @@ class Drawing {
     }
 
     const Page& page_;
-    const Panel& panel_;
+    Panel panel_;
     std::size_t place_;
     double spacing_;
     double lowest_;
     double bottom_;
     double top_ = 0;
     int lanes_ = 0;
+    double lanes_width_ = 0;  // of the way from one tick to the next
 };
 
 }  // namespace
@@ -225,8 +238,8 @@ std::string script_of(const Page& page) {
     text += fmt::format(
         "set multiplot title {}\n"
         "set logscale x 2\nset grid ytics lc rgb '#dddddd'\nset border 3\nset tics nomirror out\n"
-        "set lmargin at screen 0.11\nset rmargin at screen 0.72\nunset key\n",
-        quoted(page.title)
+        "set lmargin at screen {}\nset rmargin at screen {}\nunset key\n",
+        quoted(page.title), kLeft, kRight
     );
     for (const Drawing& drawing : drawings) {
         text += drawing.plot(height);

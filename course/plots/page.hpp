@@ -15,7 +15,7 @@ struct Curve {
     std::string name;
     Style style;
     std::vector<std::pair<double, double>> points;  // ascending; what is not above zero is left out
-    bool limit = false;                             // dashed and without marks: no measurement
+    bool limit = false;  // dashed and without marks: no measurement; left out where it is far below
 };
 
 /// One of the places on the horizontal axis where something was measured.

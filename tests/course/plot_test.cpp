@@ -281,9 +281,10 @@ TEST_CASE("lines of the same height show all their marks: each has a lane betwee
     const auto first_x = [&](const std::string& block) {
         return std::stod(script.substr(script.find(block + " << EOD\n") + block.size() + 8));
     };
-    // 0.9 of the way to the next tick, for two: the fourth root of 4^0.9 to the left, and to the right
-    CHECK(first_x("$panel0line0") == Approx(std::pow(4.0, -0.225)));
-    CHECK(first_x("$panel0line1") == Approx(std::pow(4.0, 0.225)));
+    // two lanes of 9 pixels, where the way from one tick to the next is a third of 463.6
+    const double half_a_lane = 4.5 / (463.6 / 3);
+    CHECK(first_x("$panel0line0") == Approx(std::pow(4.0, -half_a_lane)));
+    CHECK(first_x("$panel0line1") == Approx(std::pow(4.0, half_a_lane)));
     CHECK(script.find("set label 'a' at graph 1.05") != std::string::npos);
     CHECK(script.find("set label 'b' at graph 1.05") != std::string::npos);
 }
