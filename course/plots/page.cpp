@@ -255,8 +255,8 @@ std::vector<double> apart(const std::vector<double>& places, double gap) {
     // both stand at their mean.
     struct Joined {
         double sum = 0;
-        double count = 0;
-        [[nodiscard]] double mean() const { return sum / count; }
+        std::size_t count = 0;
+        [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
     };
     std::vector<Joined> groups;
     for (std::size_t k = 0; k < order.size(); ++k) {
@@ -272,7 +272,7 @@ std::vector<double> apart(const std::vector<double>& places, double gap) {
     std::vector<double> moved(places.size());
     std::size_t k = 0;
     for (const Joined& group : groups) {
-        for (double one = 0; one < group.count; ++one, ++k) {
+        for (std::size_t one = 0; one < group.count; ++one, ++k) {
             moved[order[k]] = std::clamp(group.mean(), 0.0, room) + static_cast<double>(k) * gap;
         }
     }

@@ -96,6 +96,7 @@ if [ "$part" = train ]; then
     before=$(sent_bytes)
     shardlings 0 train --hostfile "$work/two" --model small --steps 2 --batch 8
     holds out "2 ranks"
+    grep -q $'\033' "$work/out" && fail "a file is no terminal"
     [ $(($(sent_bytes) - before)) -gt 100000 ] || fail "gradients did not go over the wire"
     exit $failed
 fi

@@ -8,6 +8,8 @@
 namespace dist::cli {
 namespace {
 
+constexpr const char* kTerminal = "SHARDLINGS_TERMINAL";  // what the trainer asks for
+
 bool one_core_each(int ranks, Purpose purpose) {
     return purpose == Purpose::measure &&
            ranks <= static_cast<int>(std::thread::hardware_concurrency());
@@ -35,8 +37,10 @@ std::vector<std::string> mpirun_on_hosts(int ranks, Purpose purpose, const Hosts
             command.insert(command.end(), {"-x", name});
         }
     }
-    if (std::getenv("GLOO_SOCKET_IFNAME") != nullptr) {
-        command.insert(command.end(), {"-x", "GLOO_SOCKET_IFNAME"});
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NO_COLOR", "SHARDLINGS_CIFAR10", kTerminal}) {
+        if (std::getenv(name) != nullptr) {
+            command.insert(command.end(), {"-x", name});
+        }
     }
     if (ranks > 0) {
         command.insert(command.end(), {"-np", std::to_string(ranks)});
@@ -67,6 +71,10 @@ Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
         // how the cores lie is all that is asked for: the bus and its devices take a tenth of a start
         {"HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"},
     };
+    if (!hosts.none() && std::getenv(kTerminal) == nullptr) {
+        // elsewhere no rank can see what its output becomes
+        environment.emplace_back(kTerminal, isatty(STDOUT_FILENO) == 1 ? "1" : "0");
+    }
     if (hosts.none() && !one_core_each(ranks, purpose)) {
         environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
     }
