@@ -104,7 +104,7 @@ Hosts find_hosts(const std::string& hostfile) {
     if (hostfile.empty()) {
         return {.allocated = is_set("SLURM_JOB_ID") && is_set("SLURM_JOB_NODELIST")};
     }
-    const Hosts hosts{.file = std::filesystem::absolute(hostfile)};
+    Hosts hosts{.file = std::filesystem::absolute(hostfile)};
     if (!std::filesystem::is_regular_file(hosts.file)) {
         throw UsageError("--hostfile: there is no file " + hostfile);
     }
