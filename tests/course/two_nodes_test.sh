@@ -4,6 +4,7 @@
 # leaves nothing behind.
 #
 # usage: two_nodes_test.sh SHARDLINGS_CLI bench | train
+# shellcheck disable=SC2086,SC2317  # words are meant to be split; what the trap calls is reached
 set -u
 skip() { echo "$1: two nodes were not tried"; exit 77; }
 
@@ -14,10 +15,8 @@ if [ "$1" != on_node1 ]; then
     done
     spaces="--net --uts --mount"
     [ "$(id -u)" -eq 0 ] || spaces="--user --map-root-user $spaces"
-    # shellcheck disable=SC2086 # words are meant to be split
     unshare $spaces ip link add probe0 type veth peer name probe1 2>/dev/null ||
         skip "this machine lets nobody have network namespaces"
-    # shellcheck disable=SC2086
     exec unshare $spaces bash "$0" on_node1 "$(realpath "$1")" "$2"
 fi
 program=$2 part=$3
@@ -61,6 +60,7 @@ EOF
 mkdir "$work/bin"
 cat >"$work/bin/srun" <<EOF
 #!/bin/sh
+[ "\$1" != --version ] || { echo "slurm 23.02.1"; exit; } # Open MPI 5 asks
 echo "\$*" >>"$work/srun.log"
 while [ "\${1#-}" != "\$1" ]; do shift; done
 export SLURM_NODEID=0 SLURM_PROCID=0
@@ -72,7 +72,8 @@ printf 'node1 slots=1\nnode2 slots=1\n' >"$work/two"
 # --- what is tried
 
 # both nodes are this machine: their ranks may have to share a core
-export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_mpi_yield_when_idle=1 SHARDLINGS_ROOT=$PWD
+export OMPI_MCA_plm_rsh_agent=$work/agent PRTE_MCA_plm_ssh_agent=$work/agent OMPI_MCA_mpi_yield_when_idle=1
+export SHARDLINGS_ROOT=$PWD
 unset SLURM_JOB_ID SLURM_JOB_NODELIST
 failed=0
 fail() {

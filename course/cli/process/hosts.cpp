@@ -27,8 +27,8 @@ std::vector<std::string> names_in(const std::filesystem::path& hostfile) {
     return names;
 }
 
-bool is_set(const char* variable) {
-    const char* const value = std::getenv(variable);
+bool is_set(const std::string& variable) {
+    const char* const value = std::getenv(variable.c_str());
     return value != nullptr && *value != '\0';
 }
 
@@ -39,10 +39,12 @@ Ended try_mpirun(const Context& context, const std::vector<std::string>& command
     std::erase_if(options.environment, [](const auto& variable) {
         return variable.first == "OMPI_MCA_orte_execute_quiet";  // it is asked for its reasons
     });
-    if (!is_set("OMPI_MCA_plm_rsh_agent") && !is_set("OMPI_MCA_plm_rsh_args")) {
-        options.environment.emplace_back(
-            "OMPI_MCA_plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=10"
-        );
+    for (const std::string launcher : {"OMPI_MCA_plm_rsh", "PRTE_MCA_plm_ssh"}) {  // of 4, of 5
+        if (!is_set(launcher + "_agent") && !is_set(launcher + "_args")) {
+            options.environment.emplace_back(
+                launcher + "_args", "-o BatchMode=yes -o ConnectTimeout=10"
+            );
+        }
     }
     options.time_limit_s = kStartLimitS;
     return run(context, command, options);
