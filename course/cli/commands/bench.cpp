@@ -159,9 +159,8 @@ void add_bench(Command& app, Context& context) {
     auto ranks = std::make_shared<std::string>("2");
     auto hostfile = std::make_shared<std::string>();
     auto help = std::make_shared<bool>(false);
-    Option count = command.add_option(
-        "-n,--ranks", *ranks, "Processes; 2,4,8 measures on each of these, and between them"
-    );
+    Option count =
+        command.add_option("-n,--ranks", *ranks, "Processes; 2,4,8: measure on each of these");
     count.capture_default_str();
     command.add_option("--hostfile", *hostfile, kHostfileHelp);
     command.add_flag("--help-bench", *help, "The bench's own options");
