@@ -67,6 +67,7 @@ for group in "${@:-base}"; do
         need_command smpirun libsimgrid-dev
         need_command xmllint libxml2-utils
         need_command tmux tmux
+        need_command ip iproute2
         python3 -c 'import jsonschema' 2>/dev/null || missing="$missing python3-jsonschema"
         ;;
     *)

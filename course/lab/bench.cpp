@@ -12,12 +12,14 @@
 #include "course/files/atomic_file.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/choice.hpp"
+#include "course/lab/gloo.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
 #include "course/lab/outputs.hpp"
 #include "course/lab/picture.hpp"
+#include "course/lab/progress.hpp"
 #include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
 #include "course/lab/units.hpp"
@@ -39,40 +41,16 @@ void say(const Communicator& comm, const std::string& line) {
     }
 }
 
-/// One line on standard error that is written over and over, and wiped out at the end.
-class Progress {
-  public:
-    Progress(bool wanted, const Communicator& comm)
-        : shown_(comm.rank() == 0 && (wanted || isatty(STDERR_FILENO) != 0)) {}
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-    Progress(Progress&&) = delete;
-    Progress& operator=(Progress&&) = delete;
-    ~Progress() {
-        if (shown_) {
-            fmt::print(stderr, "\r{:<60}\r", "");
-        }
-    }
-
-    void show(const std::string& what, double fraction) {
-        const int percent = static_cast<int>(fraction * 100);
-        if (shown_ && percent != last_) {
-            fmt::print(stderr, "\r{:<60}", fmt::format("{}: {} %", what, percent));
-            last_ = percent;
-        }
-    }
-
-  private:
-    bool shown_;
-    int last_ = -1;
-};
-
 /// What is to be measured here: without what cannot be, which is noted.
 ///
 /// Errors  UsageError if nothing is left.
 void choose_algorithms(Report& report, const Options& options, const Communicator& comm) {
     report.algorithms = find_algorithms(report.collective, options.algorithms);
     if (const std::string note = load_mine(report.algorithms, options.mine, comm); !note.empty()) {
+        report.notes.push_back(note);
+    }
+    if (const std::string note = load_gloo(report.algorithms, report.machine.nodes);
+        !note.empty()) {
         report.notes.push_back(note);
     }
     if (report.machine.ranks_per_node < comm.size()) {
@@ -104,6 +82,8 @@ Report measure(const Options& options, const Communicator& comm) {
     check_memory(sizes_bytes, report.machine.ranks_per_node);
     check_outputs(options.csv, options.svg, comm);
     choose_algorithms(report, options, comm);
+    const std::string ranks =
+        options.ranks.size() > 1 ? fmt::format(" on {} ranks", comm.size()) : "";
     Progress progress(options.progress, comm);
     progress.show("probing messages and memory", 0.0);
     report.bound = probe_lower_bound(report.collective, sizes_bytes, options.budget_s / 4, comm);
@@ -114,7 +94,8 @@ Report measure(const Options& options, const Communicator& comm) {
     for (const std::size_t size_bytes : sizes_bytes) {
         const auto show = [&](double fraction) {
             progress.show(
-                fmt::format("{} of {}", report.collective.name, in_words(size_bytes)), fraction
+                fmt::format("{} of {}{}", report.collective.name, in_words(size_bytes), ranks),
+                fraction
             );
         };
         show(0.0);
@@ -137,6 +118,45 @@ Report measure(const Options& options, const Communicator& comm) {
     return report;
 }
 
+/// Waits until all ranks are here, and leaves the core meanwhile to those that measure.
+void wait_asleep(const Communicator& comm) {
+    constexpr useconds_t kNap = 20'000;
+    MPI_Request all_here = MPI_REQUEST_NULL;
+    MPI_CHECK(MPI_Ibarrier(comm.handle(), &all_here));
+    for (int here = 0;;) {
+        MPI_CHECK(MPI_Test(&all_here, &here, MPI_STATUS_IGNORE));
+        if (here != 0) {
+            return;
+        }
+        usleep(kNap);
+    }
+}
+
+/// A report for each number of ranks, of the first ones each; empty on ranks that are not among these. The
+/// ranks are the same processes throughout, started once.
+///
+/// Errors  UsageError, on every rank.
+std::vector<Report> measure_all(const Options& options, const Communicator& comm) {
+    check_ranks(options.ranks, comm.size());
+    std::vector<Report> reports;
+    for (const int p : options.ranks.empty() ? std::vector{comm.size()} : options.ranks) {
+        const Communicator some = comm.split(comm.rank() < p ? 0 : MPI_UNDEFINED);
+        std::string refusal;
+        if (some.size() > 0) {
+            try {
+                reports.push_back(measure(options, some));
+            } catch (const UsageError& error) {
+                refusal = error.what();
+            } catch (const std::invalid_argument& error) {
+                refusal = error.what();
+            }
+        }
+        wait_asleep(comm);
+        agree_on(refusal, comm);
+    }
+    return reports;
+}
+
 /// mpirun takes what it cannot write for written: who wants to know gives a file to write to.
 void print(const Options& options, const std::string& text) {
     if (!options.to.empty()) {
@@ -147,25 +167,27 @@ void print(const Options& options, const std::string& text) {
 }
 
 /// Prints and writes what was asked for.
-void publish(const Options& options, const Report& report) {
-    const std::string text = options.json         ? to_json(report)
-                             : options.csv == "-" ? to_csv(report)
-                                                  : to_table(report);
+void publish(const Options& options, const std::vector<Report>& reports) {
+    const std::string text = options.json         ? to_json(reports)
+                             : options.csv == "-" ? to_csv(reports)
+                                                  : to_table(reports);
     print(options, text);
     if (!options.csv.empty() && options.csv != "-") {
-        files::write_atomically(options.csv, to_csv(report));
+        files::write_atomically(options.csv, to_csv(reports));
     }
     if (!options.svg.empty()) {
-        plots::draw(options.svg, gnuplot_script(report));
+        plots::draw(options.svg, gnuplot_script(reports));
     }
 }
 
 /// Whether rank 0 could publish; if not, it has said why.
-bool published(const Options& options, const Report& report, const Communicator& comm) {
+bool published(
+    const Options& options, const std::vector<Report>& reports, const Communicator& comm
+) {
     int done = 1;
     if (comm.rank() == 0) {
         try {
-            publish(options, report);
+            publish(options, reports);
         } catch (const std::runtime_error& error) {
             say(comm, error.what());
             done = 0;
@@ -173,6 +195,18 @@ bool published(const Options& options, const Report& report, const Communicator&
     }
     MPI_CHECK(MPI_Bcast(&done, 1, MPI_INT, 0, comm.handle()));
     return done == 1;
+}
+
+/// Elements that rank 0 knows to be wrong.
+long count_wrong(const std::vector<Report>& reports, const Communicator& comm) {
+    long wrong = 0;
+    for (const Report& report : reports) {
+        for (const Point& point : report.points) {
+            wrong += point.wrong;
+        }
+    }
+    MPI_CHECK(MPI_Bcast(&wrong, 1, MPI_LONG, 0, comm.handle()));
+    return wrong;
 }
 
 int run(int argc, char** argv, const Communicator& comm) {
@@ -185,21 +219,16 @@ int run(int argc, char** argv, const Communicator& comm) {
             }
             return 0;
         }
-        const Report report = measure(options, comm);
-        if (!published(options, report, comm)) {
+        const std::vector<Report> reports = measure_all(options, comm);
+        if (!published(options, reports, comm)) {
             return kFailed;
         }
-        long wrong = 0;
-        for (const Point& point : report.points) {
-            wrong += point.wrong;
-        }
+        const long wrong = count_wrong(reports, comm);
         if (wrong > 0) {
             say(comm, fmt::format("{} elements are wrong; see the column #wrong", wrong));
         }
         return wrong > 0 ? kFailed : 0;
     } catch (const UsageError& error) {
-        say(comm, error.what());
-    } catch (const std::invalid_argument& error) {
         say(comm, error.what());
     }
     return kUsage;

@@ -10,16 +10,60 @@
 namespace dist::lab {
 namespace {
 
-std::vector<At> times_of(const Report& report, const std::string& algorithm) {
-    std::vector<At> times;
-    for (const Point& point : report.points) {
-        if (point.algorithm == algorithm) {
-            times.push_back(
-                {static_cast<double>(point.size_bytes), point.median_s, error_of_median(point)}
-            );
+/// What two algorithms took, at the places where both were measured.
+struct Pair {
+    std::vector<At> a;
+    std::vector<At> b;
+
+    void add(
+        double x,
+        const Report& report,
+        std::size_t size_bytes,
+        const std::string& of_a,
+        const std::string& of_b
+    ) {
+        const Point* const one = find(report, size_bytes, of_a);
+        const Point* const other = find(report, size_bytes, of_b);
+        if (one != nullptr && other != nullptr) {
+            a.push_back({x, one->median_s, error_of_median(*one)});
+            b.push_back({x, other->median_s, error_of_median(*other)});
         }
     }
-    return times;
+
+  private:
+    static const Point* find(
+        const Report& report, std::size_t size_bytes, const std::string& algorithm
+    ) {
+        const auto found = std::ranges::find_if(report.points, [&](const Point& point) {
+            return point.size_bytes == size_bytes && point.algorithm == algorithm;
+        });
+        return found == report.points.end() ? nullptr : &*found;
+    }
+};
+
+Pair over_sizes(const Report& report, const std::string& a, const std::string& b) {
+    Pair pair;
+    for (const Point& point : report.points) {
+        if (point.algorithm == a) {
+            pair.add(static_cast<double>(point.size_bytes), report, point.size_bytes, a, b);
+        }
+    }
+    return pair;
+}
+
+Pair over_ranks(
+    const std::vector<Report>& reports,
+    std::size_t size_bytes,
+    const std::string& a,
+    const std::string& b
+) {
+    Pair pair;
+    for (const Report& report : reports) {
+        if (report.machine.ranks > 1) {  // one rank sends nothing: neither is the faster
+            pair.add(report.machine.ranks, report, size_bytes, a, b);
+        }
+    }
+    return pair;
 }
 
 std::string in_any_words(double bytes) {
@@ -29,6 +73,41 @@ std::string in_any_words(double bytes) {
         }
     }
     return fmt::format("{:.0f} B", bytes);
+}
+
+/// How a place is called.
+struct Words {
+    const char* each;
+    const char* largest;
+    std::string (*between)(double x);
+    std::string (*measured)(double x);
+};
+
+std::string in_words_of(
+    const Pair& pair, const std::string& a, const std::string& b, const Words& words
+) {
+    if (pair.a.size() < 2) {
+        return "";
+    }
+    const auto at = crossover(pair.a, pair.b);
+    if (!at) {
+        const bool passed = pair.b.back().seconds < pair.a.back().seconds;
+        const bool always = passed || pair.b.front().seconds >= pair.a.front().seconds;
+        return always
+                   ? fmt::format(
+                         "{} is the faster at every {} measured", passed ? b : a, words.each
+                     )
+                   : fmt::format("{} is the faster at {}, {} at the smallest", a, words.largest, b);
+    }
+    std::size_t next = 1;
+    while (next + 1 < pair.a.size() && pair.a[next].x < at->x) {
+        ++next;
+    }
+    return fmt::format(
+        "{} passes {} at {} (from {} to {} by the spread of the times; measured at {} and {})", b,
+        a, words.between(at->x), words.between(at->low), words.between(at->high),
+        words.measured(pair.a[next - 1].x), words.measured(pair.a[next].x)
+    );
 }
 
 }  // namespace
@@ -43,32 +122,37 @@ double error_of_median(const Point& point) {
 std::optional<Crossover> crossover_of(
     const Report& report, const std::string& a, const std::string& b
 ) {
-    return crossover(times_of(report, a), times_of(report, b));
+    const Pair pair = over_sizes(report, a, b);
+    return crossover(pair.a, pair.b);
+}
+
+std::optional<Crossover> crossover_of(
+    const std::vector<Report>& reports,
+    std::size_t size_bytes,
+    const std::string& a,
+    const std::string& b
+) {
+    const Pair pair = over_ranks(reports, size_bytes, a, b);
+    return crossover(pair.a, pair.b);
 }
 
 std::string crossover_in_words(const Report& report, const std::string& a, const std::string& b) {
-    const std::vector<At> of_a = times_of(report, a);
-    const std::vector<At> of_b = times_of(report, b);
-    if (of_a.size() < 2 || of_a.size() != of_b.size()) {
-        return "";
-    }
-    const auto at = crossover(of_a, of_b);
-    if (!at) {
-        const bool passed = of_b.back().seconds < of_a.back().seconds;
-        const bool always = passed || of_b.front().seconds >= of_a.front().seconds;
-        return always
-                   ? fmt::format("{} is the faster at every size measured", passed ? b : a)
-                   : fmt::format("{} is the faster at the largest size, {} at the smallest", a, b);
-    }
-    std::size_t next = 1;
-    while (next + 1 < of_a.size() && of_a[next].x < at->x) {
-        ++next;
-    }
-    return fmt::format(
-        "{} passes {} at {} (from {} to {} by the spread of the times; measured at {} and {})", b,
-        a, in_any_words(at->x), in_any_words(at->low), in_any_words(at->high),
-        in_words(static_cast<std::size_t>(of_a[next - 1].x)),
-        in_words(static_cast<std::size_t>(of_a[next].x))
+    const auto measured = [](double x) { return in_words(static_cast<std::size_t>(x)); };
+    return in_words_of(
+        over_sizes(report, a, b), a, b, {"size", "the largest size", in_any_words, measured}
+    );
+}
+
+std::string crossover_in_words(
+    const std::vector<Report>& reports,
+    std::size_t size_bytes,
+    const std::string& a,
+    const std::string& b
+) {
+    const auto ranks = [](double x) { return fmt::format("{:.3g} ranks", x); };
+    return in_words_of(
+        over_ranks(reports, size_bytes, a, b), a, b,
+        {"number of ranks", "the largest number of ranks", ranks, ranks}
     );
 }
 

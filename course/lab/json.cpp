@@ -48,9 +48,11 @@ Json row_json(const Row& row, std::string_view redop) {
         {"chose", point.chose.empty() ? Json(nullptr) : Json(point.chose)}};
 }
 
-}  // namespace
+Json or_null(const std::optional<Crossover>& at) {
+    return at ? Json{{"at", at->x}, {"low", at->low}, {"high", at->high}} : Json(nullptr);
+}
 
-std::string to_json(const Report& report) {
+Json report_json(const Report& report) {
     Json document{
         {"bench", report.collective.name},
         {"ranks", report.machine.ranks},
@@ -71,10 +73,7 @@ std::string to_json(const Report& report) {
              {"model_over_best", choice.model_over_best}}
         );
     }
-    const auto passes = crossover_of(report, "naive", "ring");
-    document["ring_passes_naive_bytes"] =
-        passes ? Json{{"at", passes->x}, {"low", passes->low}, {"high", passes->high}}
-               : Json(nullptr);
+    document["ring_passes_naive_bytes"] = or_null(crossover_of(report, "naive", "ring"));
     for (const auto& [algorithm, fit] : fits(report)) {
         document["fits"].push_back(
             fit.line ? Json{{"algorithm", algorithm},
@@ -90,6 +89,39 @@ std::string to_json(const Report& report) {
                             {"why_none", fit.why_none}}
         );
     }
+    return document;
+}
+
+/// What several numbers of ranks say together.
+Json over_ranks_json(const std::vector<Report>& reports) {
+    Json document{
+        {"bench", reports.front().collective.name},
+        {"ranks", Json::array()},
+        {"notes", Json::array()},
+        {"ring_passes_naive_ranks", Json::array()},
+        {"runs", Json::array()}};
+    if (const std::string note = note_if_shared(reports); !note.empty()) {
+        document["notes"].push_back(note);
+    }
+    for (const Report& report : reports) {
+        document["ranks"].push_back(report.machine.ranks);
+        document["runs"].push_back(report_json(report));
+    }
+    for (const std::size_t size : sizes_of(reports.front())) {
+        document["ring_passes_naive_ranks"].push_back(
+            {{"size_bytes", size},
+             {"crossover", or_null(crossover_of(reports, size, "naive", "ring"))},
+             {"in_words", crossover_in_words(reports, size, "naive", "ring")}}
+        );
+    }
+    return document;
+}
+
+}  // namespace
+
+std::string to_json(const std::vector<Report>& reports) {
+    const Json document =
+        reports.size() == 1 ? report_json(reports.front()) : over_ranks_json(reports);
     return document.dump(2) + "\n";
 }
 

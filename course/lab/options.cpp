@@ -15,6 +15,13 @@ constexpr std::size_t kMaxBytes = sizeof(float) * std::numeric_limits<int>::max(
 // data, in a window, too, input and expected result, and what an algorithm takes on top
 constexpr std::size_t kCopies = 6;
 
+/// Ascending, each once.
+template <class T>
+void each_once(std::vector<T>& values) {
+    std::ranges::sort(values);
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 }  // namespace
 
 std::size_t parse_size(const std::string& text) {
@@ -57,6 +64,12 @@ Options parse_options(int argc, char** argv, std::string& help) {
     )
         ->delimiter(',')
         ->allow_extra_args(false);
+    app.add_option(
+           "--ranks", options.ranks, "Measure on so many of the ranks, one after the other: 2,4,8"
+    )
+        ->delimiter(',')
+        ->check(CLI::PositiveNumber)
+        ->allow_extra_args(false);
     app.add_option("--mine", options.mine, "Library with your own code, for the algorithm mine");
     app.add_option("--budget", options.budget_s, "Seconds for each size and algorithm")
         ->capture_default_str()
@@ -66,7 +79,10 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
     app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
-    app.add_option("--svg", options.svg, "Draw times, and ratios to naive, with gnuplot");
+    app.add_option(
+        "--svg", options.svg,
+        "Draw times, and ratios to naive, with gnuplot; of several --ranks over these"
+    );
     app.add_option("--to", options.to, "Write here what would go to standard output")
         ->group("");  // for the command: see bench.cpp
     app.add_flag("--progress", options.progress, "Show progress on standard error");
@@ -82,10 +98,18 @@ Options parse_options(int argc, char** argv, std::string& help) {
         throw UsageError("--json and --csv - both want standard output; give --csv a file");
     }
     std::transform(sizes.begin(), sizes.end(), std::back_inserter(options.sizes_bytes), parse_size);
-    auto& ascending = options.sizes_bytes;
-    std::sort(ascending.begin(), ascending.end());
-    ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+    each_once(options.sizes_bytes);
+    each_once(options.ranks);
     return options;
+}
+
+void check_ranks(const std::vector<int>& ranks, int there_are) {
+    if (!ranks.empty() && ranks.back() > there_are) {
+        throw UsageError(fmt::format(
+            "--ranks {}: this job has {}; start it with mpirun -n {}", ranks.back(), there_are,
+            ranks.back()
+        ));
+    }
 }
 
 void check_memory(const std::vector<std::size_t>& sizes_bytes, int ranks) {

@@ -13,6 +13,7 @@ struct Options {
     std::string collective;
     std::vector<std::size_t> sizes_bytes;  // ascending, each once, multiples of 4
     std::vector<std::string> algorithms;   // empty: all
+    std::vector<int> ranks;                // ascending, each once; empty: all there are
     std::string mine;                      // the student's library; empty: none
     double budget_s = 0.5;                 // for each size and algorithm
     int iterations = 0;                    // exactly so many instead; 0: what the budget allows
@@ -41,6 +42,11 @@ std::size_t parse_size(const std::string& text);
 ///
 /// Errors  UsageError.
 Options parse_options(int argc, char** argv, std::string& help);
+
+/// Refuses numbers of ranks that this job does not have.
+///
+/// Errors  UsageError.
+void check_ranks(const std::vector<int>& ranks, int there_are);
 
 /// Refuses sizes whose buffers do not fit into this machine's memory.
 ///

@@ -14,6 +14,17 @@
 
 namespace dist::lab {
 
+/// Where rank 0 has found something to refuse, all ranks do.
+///
+/// Errors  UsageError, on every rank.
+inline void agree_on(const std::string& refusal, const Communicator& comm) {
+    int refused = refusal.empty() ? 0 : 1;
+    MPI_CHECK(MPI_Bcast(&refused, 1, MPI_INT, 0, comm.handle()));
+    if (refused != 0) {
+        throw UsageError(refusal);
+    }
+}
+
 /// Refuses what would be noticed only after a long measurement. Files are rank 0's; all ranks hear.
 ///
 /// csv     file, "-" or nothing.
@@ -38,11 +49,7 @@ inline void check_outputs(
             refusal = error.what();
         }
     }
-    int refused = refusal.empty() ? 0 : 1;
-    MPI_CHECK(MPI_Bcast(&refused, 1, MPI_INT, 0, comm.handle()));
-    if (refused != 0) {
-        throw UsageError(refusal);
-    }
+    agree_on(refusal, comm);
 }
 
 }  // namespace dist::lab

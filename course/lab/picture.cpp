@@ -2,121 +2,142 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <iterator>
 #include <set>
 
+#include "course/lab/crossover.hpp"
 #include "course/lab/units.hpp"
-#include "course/plots/gnuplot.hpp"
+#include "course/plots/page.hpp"
 
 namespace dist::lab {
 namespace {
 
+using Ratio = std::optional<double> Row::*;
+
+/// What stands above one tick: a size of the only report, or a report's largest size.
+struct Column {
+    double x;
+    const Report* report;
+    std::size_t size_bytes;
+    std::vector<Row> rows;  // of this size
+};
+
+std::vector<Column> columns_of(const std::vector<Report>& reports) {
+    std::vector<Column> columns;
+    for (const Report& report : reports) {
+        std::set<std::size_t> sizes = sizes_of(report);
+        if (reports.size() > 1) {
+            sizes = {*sizes.rbegin()};
+        }
+        const std::vector<Row> all = rows(report);
+        for (const std::size_t size : sizes) {
+            const double x = reports.size() > 1 ? report.machine.ranks : static_cast<double>(size);
+            Column column{x, &report, size, {}};
+            std::ranges::copy_if(all, std::back_inserter(column.rows), [&](const Row& row) {
+                return row.point.size_bytes == size;
+            });
+            columns.push_back(column);
+        }
+    }
+    return columns;
+}
+
 /// The same in every picture of this collective, whatever else is measured.
-plots::Style style_of(const Report& report, std::string_view name) {
-    const std::vector<Algorithm> all = find_algorithms(report.collective, {});
+plots::Style style_of(const Collective& collective, std::string_view name) {
+    const std::vector<Algorithm> all = find_algorithms(collective, {});
     const auto found = std::ranges::find(all, name, &Algorithm::name);
     return plots::kStyles[static_cast<std::size_t>(found - all.begin()) % plots::kStyles.size()];
 }
 
-/// A data block of an algorithm: size, seconds, naive's time over it.
-std::string block(std::string_view name, const std::vector<Row>& all) {
-    std::string text = fmt::format("${} << EOD\n", name);
-    for (const Row& row : all) {
-        if (row.point.algorithm == name) {
-            text += fmt::format(
-                "{} {} {}\n", row.point.size_bytes, row.point.median_s, row.vs_naive.value_or(0.0)
-            );
+/// A line for each algorithm, in the order of the tables; one that was not measured has no points.
+template <class Value>
+std::vector<plots::Curve> curves(const std::vector<Column>& columns, Value value) {
+    const Collective& collective = columns.front().report->collective;
+    std::vector<plots::Curve> all;
+    for (const Algorithm& algorithm : find_algorithms(collective, {})) {
+        plots::Curve curve{
+            std::string(algorithm.name), style_of(collective, algorithm.name), {}, false};
+        for (const Column& column : columns) {
+            const auto row = std::ranges::find(column.rows, algorithm.name, [](const Row& one) {
+                return std::string_view(one.point.algorithm);
+            });
+            if (row != column.rows.end()) {
+                curve.points.emplace_back(column.x, value(*row));
+            }
+        }
+        if (!curve.points.empty()) {
+            all.push_back(curve);
         }
     }
-    return text + "EOD\n";
+    return all;
 }
 
-/// The bound by messages, or by memory alone, as a data block.
-std::string bound_block(const char* name, const Report& report, Means means) {
-    std::string text = fmt::format("${} << EOD\n", name);
-    std::set<std::size_t> sizes;
-    for (const Point& point : report.points) {
-        sizes.insert(point.size_bytes);
+plots::Curve bound(const char* name, const std::vector<Column>& columns, Means means) {
+    plots::Curve curve{name, {"#808080", 0}, {}, true};
+    for (const Column& column : columns) {
+        curve.points.emplace_back(column.x, column.report->bound.seconds(column.size_bytes, means));
     }
-    for (const std::size_t size : sizes) {
-        text += fmt::format("{} {}\n", size, report.bound.seconds(size, means));
-    }
-    return text + "EOD\n";
+    return curve;
 }
 
-std::string curves(const Report& report, int column) {
-    std::vector<std::string> all;
-    for (const Algorithm& algorithm : report.algorithms) {
-        const plots::Style style = style_of(report, algorithm.name);
-        all.push_back(fmt::format(
-            "${0} using 1:{1} with linespoints lw 2 pt {2} ps 0.8 lc rgb '{3}' title '{0}'",
-            algorithm.name, column, style.mark, style.colour
-        ));
+plots::Panel times(const std::vector<Column>& columns) {
+    plots::Panel panel{"time", "%.0s %cs", 10, {}};
+    panel.curves = curves(columns, [](const Row& row) { return row.point.median_s; });
+    if (columns.back().report->bound.p > 1) {
+        panel.curves.push_back(bound("least, by messages", columns, Means::messages));
+        panel.curves.push_back(bound("least, by memory", columns, Means::shared_memory));
     }
-    return fmt::format("{}", fmt::join(all, ", \\\n  "));
+    return panel;
 }
 
-std::string bounds(const Report& report) {
-    if (report.bound.p == 1) {
-        return "";
-    }
-    return ", \\\n  $messages with lines lw 2 dt 2 lc rgb '#808080' title 'least, by messages'"
-           ", \\\n  $memory with lines lw 2 dt 3 lc rgb '#808080' title 'least, by memory'";
+bool measured(const std::vector<Column>& columns, Ratio ratio) {
+    return std::ranges::any_of(columns, [&](const Column& column) {
+        return std::ranges::any_of(column.rows, [&](const Row& row) {
+            return (row.*ratio).has_value();
+        });
+    });
 }
 
-/// "'1 KiB' 1024, ...": a mark for every size.
-std::string size_marks(const Report& report) {
-    std::vector<std::string> marks;
-    for (const Point& point : report.points) {
-        if (point.algorithm == report.points.front().algorithm) {
-            marks.push_back(fmt::format("'{}' {}", in_words(point.size_bytes), point.size_bytes));
-        }
-    }
-    return fmt::format("{}", fmt::join(marks, ", "));
+plots::Panel ratios(const std::vector<Column>& columns, Ratio ratio, const char* title) {
+    plots::Panel panel{title, "%g", 2, {}, 0.25};
+    panel.curves = curves(columns, [&](const Row& row) { return (row.*ratio).value_or(0.0); });
+    return panel;
+}
+
+std::optional<Crossover> passes(const std::vector<Report>& reports, std::size_t size_bytes) {
+    return reports.size() == 1 ? crossover_of(reports.front(), "naive", "ring")
+                               : crossover_of(reports, size_bytes, "naive", "ring");
 }
 
 }  // namespace
 
-std::string gnuplot_script(const Report& report) {
-    const std::vector<Row> all = rows(report);
-    const bool with_ratio =
-        std::ranges::any_of(all, [](const Row& row) { return row.vs_naive.has_value(); });
-    std::string text = fmt::format(
-        "set encoding utf8\n"
-        "set terminal svg size {},560 noenhanced font 'sans-serif,13' background 'white'\n",
-        with_ratio ? 1240 : 760
+std::string gnuplot_script(const std::vector<Report>& reports) {
+    const bool over_ranks = reports.size() > 1;
+    const std::vector<Column> columns = columns_of(reports);
+    const Report& last = reports.back();
+    plots::Page page;
+    page.title = fmt::format(
+        "{}{} of float32, {}: {}", over_ranks ? in_words(columns.back().size_bytes) + " " : "",
+        last.collective.name,
+        over_ranks ? "over the number of ranks" : fmt::format("{} ranks", last.machine.ranks),
+        last.machine.mpi
     );
-    for (const Algorithm& algorithm : report.algorithms) {
-        text += block(algorithm.name, all);
-    }
-    text += bound_block("messages", report, Means::messages);
-    text += bound_block("memory", report, Means::shared_memory);
-    text += fmt::format(
-        "set multiplot title {}\n"
-        "set logscale x 2\nset xtics rotate by -45 ({})\nset xrange [{}:{}]\nset grid\n"
-        "set tmargin at screen 0.86\nset bmargin at screen 0.14\n",
-        plots::quoted(fmt::format(
-            "{} of float32, {} ranks: {}", report.collective.name, report.machine.ranks,
-            report.machine.mpi
-        )),
-        size_marks(report), static_cast<double>(report.points.front().size_bytes) / 1.5,
-        static_cast<double>(report.points.back().size_bytes) * 1.5
-    );
-    // the legend stands to the right of all panels, and belongs to the first
-    text += fmt::format(
-        "set lmargin at screen {}\nset rmargin at screen {}\n"
-        "set key at screen 0.995,0.86 right top\n"
-        "set title 'time'\nset logscale y 10\nset format y '%.0s %cs'\nplot {}{}\n",
-        with_ratio ? 0.07 : 0.1, with_ratio ? 0.41 : 0.7, curves(report, 2), bounds(report)
-    );
-    if (with_ratio) {
-        text += fmt::format(
-            "set lmargin at screen 0.48\nset rmargin at screen 0.82\nunset key\n"
-            "set title 'times as fast as naive'\nset logscale y 2\nset format y '%g'\nplot {}\n",
-            curves(report, 3)
+    for (const Column& column : columns) {
+        page.ticks.push_back(
+            {column.x, over_ranks ? fmt::format("{} ranks", column.report->machine.ranks)
+                                  : in_words(column.size_bytes)}
         );
     }
-    return text + "unset multiplot\n";
+    if (const auto at = passes(reports, columns.back().size_bytes)) {
+        page.band = {at->low, at->x, at->high, "ring passes naive"};
+    }
+    page.panels.push_back(times(columns));
+    if (measured(columns, &Row::vs_naive)) {
+        page.panels.push_back(ratios(columns, &Row::vs_naive, "times as fast as naive"));
+    } else if (measured(columns, &Row::vs_mpi)) {
+        page.panels.push_back(ratios(columns, &Row::vs_mpi, "times as fast as MPI's own"));
+    }
+    return plots::script_of(page);
 }
 
 }  // namespace dist::lab

@@ -1,15 +1,19 @@
-// What a report looks like: gnuplot's script.
+// What reports look like: gnuplot's script.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "course/lab/report.hpp"
 
 namespace dist::lab {
 
-/// Two panels over the size: the time, with the lower bounds dashed, and naive's time over each one's
-/// (left out when naive was not measured). An algorithm has the same colour and mark in every picture;
-/// no two share either, so that neither colours nor marks alone have to be told apart.
-std::string gnuplot_script(const Report& report);
+/// Two panels: the time, with the lower bounds dashed, and how many times as fast as naive, or else as MPI's own, each one is
+/// (left out where neither was measured). One report: over the size. Several, each of another number of ranks: over
+/// these, at the largest size. Where the ring passes naive is shaded as far as that is unsure.
+///
+/// An algorithm has the same colour and mark in every picture; no two share either, so that neither colours nor marks
+/// alone have to be told apart.
+std::string gnuplot_script(const std::vector<Report>& reports);
 
 }  // namespace dist::lab

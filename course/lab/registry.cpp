@@ -64,6 +64,8 @@ constexpr Algorithm kAlgorithms[] = {
      shared_memory, Means::shared_memory, "shared_memory_all_reduce"},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, kLibrary},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
+    {"all_reduce", "gloo", "Gloo's ring over TCP, which PyTorch takes where there is no GPU",
+     nullptr},
     {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast, kMessages,
      "broadcast", naive_broadcast_s},
     {"broadcast", "ring", "exercise ring_broadcast, segments of 256 KiB", pipelined_broadcast,

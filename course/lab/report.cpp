@@ -2,8 +2,17 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace dist::lab {
+
+std::set<std::size_t> sizes_of(const Report& report) {
+    std::set<std::size_t> sizes;
+    for (const Point& point : report.points) {
+        sizes.insert(point.size_bytes);
+    }
+    return sizes;
+}
 
 std::vector<Row> rows(const Report& report) {
     const auto median_of = [&](const std::string& algorithm, std::size_t size_bytes) {
@@ -67,6 +76,21 @@ std::string note_if_busy(const std::vector<Point>& points) {
                                    "off; repeat on a quiet one, or with fewer ranks",
                                    disturbed * 100
                                );
+}
+
+std::string note_if_shared(const std::vector<Report>& reports) {
+    std::vector<int> shared;
+    for (const Report& report : reports) {
+        if (report.machine.oversubscribed()) {
+            shared.push_back(report.machine.ranks);
+        }
+    }
+    return shared.empty() ? ""
+                          : fmt::format(
+                                "{} ranks share {} cores: what they take says how they take turns "
+                                "as well; for the algorithms alone, a core for each, or simulate",
+                                fmt::join(shared, " and "), reports.back().machine.cores
+                            );
 }
 
 }  // namespace dist::lab

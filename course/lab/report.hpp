@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Report {
     std::vector<Point> points;    // by size, then in the order of the algorithms
 };
 
+/// The sizes that were measured.
+std::set<std::size_t> sizes_of(const Report& report);
+
 /// A point and what follows from it.
 struct Row {
     Point point;
@@ -47,11 +51,18 @@ std::string note_if_busy(const std::vector<Point>& points);
 /// For each algorithm, in order, the line through its medians.
 std::vector<std::pair<std::string, Fit>> fits(const Report& report);
 
+/// What to tell of those numbers of ranks that have to share cores; empty where none has.
+std::string note_if_shared(const std::vector<Report>& reports);
+
 /// The table for people: lines with # say how it was made.
 std::string to_table(const Report& report);
 
-std::string to_json(const Report& report);
+/// The tables of several numbers of ranks, and at which of them the ring passes naive.
+std::string to_table(const std::vector<Report>& reports);
 
-std::string to_csv(const Report& report);
+/// One report is a document; several are one with all of these in `runs`.
+std::string to_json(const std::vector<Report>& reports);
+
+std::string to_csv(const std::vector<Report>& reports);
 
 }  // namespace dist::lab

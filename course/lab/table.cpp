@@ -125,6 +125,18 @@ std::string footer(const Report& report) {
     return text;
 }
 
+/// At which number of ranks the ring passes naive, for each size.
+std::string over_ranks_in_words(const std::vector<Report>& reports) {
+    std::string text;
+    for (const std::size_t size : sizes_of(reports.front())) {
+        const std::string passes = crossover_in_words(reports, size, "naive", "ring");
+        text += passes.empty() ? "" : fmt::format("#   {:>8} {}\n", in_words(size), passes);
+    }
+    text = text.empty() ? "" : "# over the number of ranks, between those measured:\n" + text;
+    const std::string note = note_if_shared(reports);
+    return note.empty() ? text : text + fmt::format("# {}\n", note);
+}
+
 }  // namespace
 
 std::string to_table(const Report& report) {
@@ -153,22 +165,36 @@ std::string to_table(const Report& report) {
     return text + footer(report);
 }
 
-std::string to_csv(const Report& report) {
+std::string to_table(const std::vector<Report>& reports) {
+    std::string text;
+    for (const Report& report : reports) {
+        text += to_table(report) + (reports.size() > 1 ? "\n" : "");
+    }
+    return reports.size() > 1 ? text + over_ranks_in_words(reports) : text;
+}
+
+std::string to_csv(const std::vector<Report>& reports) {
     std::string text =
         "size_bytes,count,type,redop,algorithm,time_us,min_us,p95_us,algbw_gbs,busbw_gbs,wrong,"
-        "clean,run,vs_naive,vs_mpi,bound_us,efficiency,chose\n";
+        "clean,run,vs_naive,vs_mpi,bound_us,efficiency,chose,ranks\n";
     const auto cell = [](std::optional<double> value) {
         return value ? fmt::format("{:.4f}", *value) : std::string();
     };
-    for (const Row& row : rows(report)) {
+    const auto line = [&](const Row& row, const Report& report) {
         const Point& point = row.point;
-        text += fmt::format(
-            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{:.3f},{},{}\n",
+        return fmt::format(
+            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{:.3f},{},{},{}\n",
             point.size_bytes, point.size_bytes / sizeof(float), report.collective.redop,
             point.algorithm, point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
             row.algbw_gbs, row.busbw_gbs, point.wrong, point.clean, point.run, cell(row.vs_naive),
-            cell(row.vs_mpi), row.bound_s * kMicro, cell(row.efficiency), point.chose
+            cell(row.vs_mpi), row.bound_s * kMicro, cell(row.efficiency), point.chose,
+            report.machine.ranks
         );
+    };
+    for (const Report& report : reports) {
+        for (const Row& row : rows(report)) {
+            text += line(row, report);
+        }
     }
     return text;
 }

@@ -52,4 +52,6 @@ if(SimGrid_FOUND)
   message(STATUS "SimGrid: found; the stack can be built for its MPI, too (dist::stack_smpi)")
 endif()
 
+find_package(Gloo QUIET)  # a peer in the bench, if it is there
+
 include(gpu)

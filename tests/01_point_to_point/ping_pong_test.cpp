@@ -227,6 +227,9 @@ TEST_CASE("ping_pong measures the communicator that was given") {
 
 TEST_CASE("ping_pong takes two ranks and at least one repetition") {
     on_ranks({1, 3}, [](const Communicator& comm) {
+        if (comm.size() == 2) {
+            return;  // asked for by -n 2
+        }
         INFO(
             comm.size() << (comm.size() == 1 ? " rank" : " ranks")
                         << ": every rank must refuse that"

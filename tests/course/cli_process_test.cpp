@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
@@ -10,8 +12,11 @@
 #include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/hosts.hpp"
+#include "course/cli/process/mpirun.hpp"
 #include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -177,4 +182,43 @@ TEST_CASE("where MPI has no room is said before it is tried, with the folder") {
     const std::string line = missing_room(2'000'000'000);
     CHECK(line.find("no space left in /dev/shm, the memory that ranks share: ") == 0);
     CHECK(missing_room(4, "/dev/full/runs").find("/dev/full/runs, where a run leaves") == 0);
+}
+
+TEST_CASE("on hosts mpirun takes the network that it finds, and the slots that there are") {
+    const auto has = [](const std::vector<std::string>& words, const std::string& word) {
+        return std::ranges::find(words, word) != words.end();
+    };
+    const std::vector<std::string> here = mpirun(2, Purpose::work);
+    CHECK(has(here, "self,vader"));
+    CHECK(has(here, ":OVERSUBSCRIBE"));
+    const Hosts hosts{.file = "/tmp/hosts.txt"};
+    const std::vector<std::string> there = mpirun(0, Purpose::work, hosts);
+    CHECK(has(there, "/tmp/hosts.txt"));
+    CHECK(has(there, "OMP_NUM_THREADS"));
+    for (const char* word : {"self,vader", ":OVERSUBSCRIBE", "-np"}) {
+        INFO(word);
+        CHECK_FALSE(has(there, word));
+    }
+    CHECK(has(mpirun(4, Purpose::work, hosts), "4"));
+}
+
+TEST_CASE("hosts are those of a file, else those of a job of Slurm's, else none") {
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST"}) {
+        unsetenv(name);
+    }
+    CHECK(find_hosts("").none());
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_JOB_NODELIST", "node[1-2]", 1);
+    CHECK(find_hosts("").allocated);
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST"}) {
+        unsetenv(name);
+    }
+    const fs::path file = fs::temp_directory_path() / ("hosts." + std::to_string(getpid()));
+    const auto refusal = [&] { return error_text([&] { static_cast<void>(find_hosts(file)); }); };
+    CHECK(refusal() == "--hostfile: there is no file " + file.string());
+    std::ofstream(file) << "# node1\n\n";
+    CHECK(refusal().ends_with("names no host; write one on each line: node1 slots=2"));
+    std::ofstream(file) << "node1 slots=2  # the one with the disk\n";
+    CHECK(find_hosts(file).file == file);
+    fs::remove(file);
 }

@@ -1,5 +1,5 @@
 # The bench: its arithmetic, and a run of two ranks. A time is never tested.
-add_executable(lab_test EXCLUDE_FROM_ALL lab_test.cpp lab_report_test.cpp)
+add_executable(lab_test EXCLUDE_FROM_ALL lab_test.cpp lab_report_test.cpp lab_picture_test.cpp)
 target_link_libraries(lab_test
   PRIVATE dist_catch2_main dist::lab dist::warnings nlohmann_json::nlohmann_json)
 compile_together(lab_test)
@@ -14,3 +14,9 @@ target_compile_definitions(lab_bench_test PRIVATE BENCH="$<TARGET_FILE:bench>")
 add_dependencies(lab_bench_test bench)
 add_test(NAME lab_bench COMMAND lab_bench_test)
 set_tests_properties(lab_bench PROPERTIES LABELS lab TIMEOUT 300)
+
+# On two nodes, where namespaces can stand for them.
+add_test(NAME two_nodes_bench
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> bench)
+set_tests_properties(two_nodes_bench PROPERTIES LABELS lab SKIP_RETURN_CODE 77 TIMEOUT 600)
+add_dependencies(lab_bench_test shardlings_cli)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "course/plots/gnuplot.hpp"
+#include "course/plots/page.hpp"
 #include "course/plots/training_log.hpp"
 #include "course/plots/training_picture.hpp"
 #include "tests/course/cli_support.hpp"
@@ -251,4 +252,55 @@ TEST_CASE("what plot cannot do is one line, and leaves nothing") {
     CHECK(without.status == 2);
     CHECK(has(without.err, "gnuplot-nox"));
     CHECK(count_files(folder.path()) == 2);
+}
+
+TEST_CASE("names that would stand on each other move apart, as little as they have to, in order") {
+    CHECK(apart({0.5, 0.1}, 0.1) == std::vector{0.5, 0.1});
+    const std::vector<double> two = apart({0.5, 0.5}, 0.1);
+    CHECK(two[0] == Approx(0.45));
+    CHECK(two[1] == Approx(0.55));
+    const std::vector<double> pushed = apart({0.30, 0.90, 0.34, 0.32}, 0.1);
+    CHECK(pushed[0] == Approx(0.22));
+    CHECK(pushed[3] == Approx(0.32));
+    CHECK(pushed[2] == Approx(0.42));
+    CHECK(pushed[1] == Approx(0.9));
+    const std::vector<double> at_the_top = apart({1.0, 1.0, 1.0}, 0.1);
+    CHECK(at_the_top[0] == Approx(0.8));
+    CHECK(at_the_top[2] == Approx(1.0));
+    CHECK(apart({}, 0.1).empty());
+}
+
+TEST_CASE("lines of the same height show all their marks: each has a lane between the ticks") {
+    const std::vector<std::pair<double, double>> points{{1, 1e-3}, {4, 1e-3}, {16, 1e-3}};
+    const Page page{
+        .title = "title",
+        .ticks = {{1, "one"}, {4, "four"}, {16, "sixteen"}},
+        .band = {},
+        .panels = {{"time", "%g", 10, {{"a", kStyles[0], points}, {"b", kStyles[1], points}}}}};
+    const std::string script = script_of(page);
+    const auto first_x = [&](const std::string& block) {
+        return std::stod(script.substr(script.find(block + " << EOD\n") + block.size() + 8));
+    };
+    // two lanes of 9 pixels, where the way from one tick to the next is a third of 463.6
+    const double half_a_lane = 4.5 / (463.6 / 3);
+    CHECK(first_x("$panel0line0") == Approx(std::pow(4.0, -half_a_lane)));
+    CHECK(first_x("$panel0line1") == Approx(std::pow(4.0, half_a_lane)));
+    CHECK(script.find("set label 'a' at graph 1.05") != std::string::npos);
+    CHECK(script.find("set label 'b' at graph 1.05") != std::string::npos);
+}
+
+TEST_CASE("a few points that are far below the others end a panel only where that is asked for") {
+    Page page{
+        .title = "title",
+        .ticks = {{1, "1"}, {2, "2"}, {4, "4"}},
+        .band = {},
+        .panels = {{"ratio", "%g", 2, {{"a", kStyles[0], {{1, 0.01}, {2, 1}, {4, 2}}}}}}};
+    CHECK(script_of(page).find("set yrange [0.008:2.5]") != std::string::npos);
+    page.panels.front().cut_below = 0.5;
+    const std::string cut = script_of(page);
+    CHECK(cut.find("set yrange [0.4:2.5]") != std::string::npos);
+    CHECK(cut.find("'ratio (what is lower still lies below)'") != std::string::npos);
+    // of a line that is lower as a whole something is seen
+    page.panels.front().curves.push_back({"b", kStyles[1], {{1, 0.01}, {2, 0.1}, {4, 0.01}}});
+    CHECK(script_of(page).find("set yrange [0.08:2.5]") != std::string::npos);
 }

@@ -33,6 +33,10 @@ if(LibTorch_FOUND)
     add_dependencies(trainer_runs_test trainer_gpu)
     target_compile_definitions(trainer_runs_test PRIVATE TRAINER_GPU="$<TARGET_FILE:trainer_gpu>")
   endif()
+  add_test(NAME two_nodes_train
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
+  set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
+  add_dependencies(trainer_runs_test shardlings_cli)
   # The longest first, the others beside it.
   set_tests_properties(course.trainer_runs_test PROPERTIES COST 100)
   foreach(part refusal resume)

@@ -90,4 +90,21 @@ void ensure_simgrid(const Context& context) {
     }
 }
 
+std::filesystem::path gloo_folder(const Context& context) {
+    for (const std::string& folder :
+         {cached_value(context, "Gloo_INCLUDE_DIR"), std::string("/usr/include")}) {
+        if (!folder.empty() &&
+            std::filesystem::exists(std::filesystem::path(folder) / "gloo" / "config.h")) {
+            return folder;
+        }
+    }
+    return "";
+}
+
+void notice_gloo(const Context& context) {
+    if (gloo_folder(context) != cached_value(context, "Gloo_INCLUDE_DIR")) {
+        configure(context, {"-UGloo_*"});
+    }
+}
+
 }  // namespace dist::cli

@@ -1,6 +1,7 @@
 // What a command needs beyond the base: installed when it is first asked for.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ std::string cached_value(const Context& context, const std::string& variable);
 /// SimGrid, installed and known to the build.
 /// Errors  as install and configure
 void ensure_simgrid(const Context& context);
+
+/// Where Gloo's headers are; empty if they are not there.
+std::filesystem::path gloo_folder(const Context& context);
+
+/// Has CMake look for Gloo again if it was installed, or removed, since it last did.
+/// Errors  as configure
+void notice_gloo(const Context& context);
 
 /// LibTorch, installed and known to the build.
 /// Errors  as install and configure

@@ -15,15 +15,18 @@
 #include "course/cli/commands/command.hpp"
 #include "course/cli/commands/passed_on.hpp"
 #include "course/cli/exercises/progress.hpp"
-#include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/mine.hpp"
+#include "course/cli/process/error.hpp"
 #include "course/cli/process/files.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/process/words.hpp"
 
 namespace dist::cli {
 namespace {
 
 constexpr const char* kOptions =
+    "-n 2,4,8 says, too, from which number of ranks on the ring passes naive.\n"
+    "\n"
     "These go to the bench: COLLECTIVE, which is all_reduce for a start, and\n"
     "  --sizes 64K,1M,85M         bytes\n"
     "  --algorithms naive,mine    some; without it all, and mine (your own) once it passes\n"
@@ -35,6 +38,8 @@ constexpr const char* kOptions =
     "bench zero measures what each stage of ZeRO holds, sends and takes beside DDP:\n"
     "  --optimizer adamw, --svg FILE, and those of bench ddp\n"
     "./shardlings bench ddp --help-bench names all of them, bench zero --help-bench its own.\n";
+
+constexpr int kMostProcesses = 65536;
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -94,7 +99,7 @@ class Said {
 /// Runs a program that measures, and prints what it leaves in a file.
 void run_and_print(
     Context& context,
-    int ranks,
+    const Ranks& ranks,
     const std::filesystem::path& program,
     std::vector<std::string> passed_on
 ) {
@@ -112,20 +117,24 @@ void run_and_print(
 constexpr std::array kOfSteps = {"ddp", "zero"};
 
 void bench_steps(
-    Context& context, const std::string& what, int ranks, const std::vector<std::string>& passed_on
+    Context& context,
+    const std::string& what,
+    const Ranks& ranks,
+    const std::vector<std::string>& passed_on
 ) {
     expect_rank_count(ranks);
     if (asks_for_plot(passed_on)) {
         install(context, "plot");
     }
     ensure_torch(context);
+    notice_gloo(context);
     const std::string name = "bench_" + what;
     const auto program = context.build_folder() / "course" / "lab" / what / name;
     build_with_notice(context, name, program, "Building the bench (a few minutes the first time)");
     run_and_print(context, ranks, program, passed_on);
 }
 
-void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
+void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed_on) {
     expect_rank_count(ranks);
     if (asks_for_plot(passed_on)) {
         install(context, "plot");
@@ -137,6 +146,7 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
         passed_on.emplace_back("--mine");
         passed_on.emplace_back(library);
     }
+    notice_gloo(context);
     const auto program = context.build_folder() / "course" / "lab" / "bench";
     build_with_notice(context, "bench", program, "Building the bench");
     run_and_print(context, ranks, program, std::move(passed_on));
@@ -146,13 +156,17 @@ void bench(Context& context, int ranks, std::vector<std::string> passed_on) {
 
 void add_bench(Command& app, Context& context) {
     auto command = app.add_subcommand("bench", "Measure algorithms side by side");
-    auto ranks = std::make_shared<int>(2);
+    auto ranks = std::make_shared<std::string>("2");
+    auto hostfile = std::make_shared<std::string>();
     auto help = std::make_shared<bool>(false);
-    command.add_option("-n,--ranks", *ranks, "Processes").capture_default_str();
+    Option count =
+        command.add_option("-n,--ranks", *ranks, "Processes; 2,4,8: measure on each of these");
+    count.capture_default_str();
+    command.add_option("--hostfile", *hostfile, kHostfileHelp);
     command.add_flag("--help-bench", *help, "The bench's own options");
     command.footer(kOptions);
     pass_on_the_rest(command, context);
-    command.callback([&context, command, ranks, help] {
+    command.callback([&context, command, ranks, count, hostfile, help] {
         std::vector<std::string> words = command.remaining();
         std::string of_steps;
         if (!words.empty() && std::ranges::find(kOfSteps, words.front()) != kOfSteps.end()) {
@@ -162,10 +176,20 @@ void add_bench(Command& app, Context& context) {
         if (*help) {
             words = {"--help"};
         }
-        const int processes = *help ? 1 : *ranks;
+        const std::vector<int> counts = ranks_between_commas(*ranks, 1, kMostProcesses);
+        Ranks processes{*help ? 1 : counts.back(), *help ? Hosts{} : find_hosts(*hostfile)};
+        if (count.count() == 0 && !processes.hosts.none()) {
+            processes.count = 0;
+        }
         if (!of_steps.empty()) {
+            if (counts.size() > 1) {
+                throw UsageError("bench " + of_steps + " takes one number of ranks");
+            }
             bench_steps(context, of_steps, processes, words);
         } else {
+            if (counts.size() > 1 && !*help) {
+                words.insert(words.end(), {"--ranks", *ranks});
+            }
             bench(context, processes, words);
         }
     });

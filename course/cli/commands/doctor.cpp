@@ -160,6 +160,10 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
             "bench --svg and plot install it when first asked for"
         ),
         useful(
+            "Gloo", gloo_folder(context).string(),
+            "bench measures it beside the others where it is: apt-get install libgloo-dev"
+        ),
+        useful(
             "bubblewrap", first_line(context, {"bwrap", "--version"}),
             "grade runs submissions in it, and installs it when first asked for"
         ),

@@ -1,10 +1,12 @@
 #include "course/cli/commands/passed_on.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <fmt/core.h>
 
 #include "course/cli/build/build.hpp"
+#include "course/cli/launch/launch.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/room.hpp"
 #include "course/cli/process/subprocess.hpp"
@@ -35,19 +37,22 @@ void build_with_notice(
 
 int run_ranks(
     Context& context,
-    int ranks,
+    const Ranks& ranks,
     Purpose purpose,
     const std::filesystem::path& program,
     const std::vector<std::string>& arguments
 ) {
-    if (const std::string reason = missing_room(ranks); !reason.empty()) {
+    if (const std::string reason = missing_room(std::max(1, ranks.count)); !reason.empty()) {
         throw CommandError(exit_status::kOurs, reason);
     }
-    std::vector<std::string> command = mpirun(ranks, purpose);
+    if (!ranks.hosts.none()) {
+        expect_reachable(context, ranks.count, ranks.hosts, program);
+    }
+    std::vector<std::string> command = mpirun(ranks.count, purpose, ranks.hosts);
     command.push_back(program.string());
     command.insert(command.end(), arguments.begin(), arguments.end());
     RunOptions options;
-    options.environment = mpi_environment(ranks, purpose);
+    options.environment = mpi_environment(ranks.count, purpose, ranks.hosts);
     options.folder = std::filesystem::current_path();
     options.attached = true;
     const int status = run(context, command, options).status;
@@ -60,6 +65,12 @@ int run_ranks(
         );
     }
     return status;
+}
+
+void expect_rank_count(const Ranks& ranks) {
+    if (ranks.hosts.none() || ranks.count < 0) {
+        expect_rank_count(ranks.count);
+    }
 }
 
 }  // namespace dist::cli

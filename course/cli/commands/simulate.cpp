@@ -1,6 +1,5 @@
 // simulate: algorithms on clusters that nobody has at home.
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -41,25 +40,6 @@ struct SimulateArguments {
     std::string csv;
     std::string svg;
 };
-
-std::vector<int> ranks_of(const std::string& text) {
-    std::set<int> ranks;
-    for (const std::string& word : between_commas(text)) {
-        int number = 0;
-        const char* const end = word.data() + word.size();
-        const auto [rest, error] = std::from_chars(word.data(), end, number);
-        if (error != std::errc() || rest != end || number < 2 || number > kMostRanks) {
-            throw UsageError(fmt::format(
-                "--ranks {}: \"{}\" is no number of ranks from 2 to {}", text, word, kMostRanks
-            ));
-        }
-        ranks.insert(number);
-    }
-    if (ranks.empty()) {
-        throw UsageError("--ranks names none");
-    }
-    return {ranks.begin(), ranks.end()};
-}
 
 std::vector<std::size_t> sizes_of(const std::string& text) {
     std::set<std::size_t> sizes;
@@ -118,7 +98,7 @@ std::string exercise_of(
 void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {
     Simulation wanted;
     wanted.cluster = cluster_of(arguments);
-    wanted.ranks = ranks_of(arguments.ranks);
+    wanted.ranks = ranks_between_commas(arguments.ranks, 2, kMostRanks);
     wanted.sizes_bytes = sizes_of(arguments.sizes);
     wanted.algorithms = between_commas(arguments.algorithms);
     wanted.peers = between_commas(arguments.peers);

@@ -166,7 +166,7 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
     }
 }
 
-void trace_training(Context& context, TrainOptions options, std::vector<std::string> words) {
+void trace_training(Context& context, const TrainOptions& options, std::vector<std::string> words) {
     const fs::path folder = fs::path("traces") / "train";
     const auto given = [&](const char* option) {
         return std::ranges::any_of(words, [&](const std::string& word) {
@@ -180,7 +180,7 @@ void trace_training(Context& context, TrainOptions options, std::vector<std::str
     if (!given("--steps")) {
         words.insert(words.end(), {"--steps", std::to_string(kSteps)});
     }
-    train(context, std::move(options), words);
+    train(context, options, words);
 }
 
 /// Returns whether `trace train` was asked for, once the line is parsed.

@@ -10,7 +10,6 @@
 #include "course/cli/commands/command.hpp"
 #include "course/cli/commands/passed_on.hpp"
 #include "course/cli/launch/gpu.hpp"
-#include "course/cli/launch/launch.hpp"
 #include "course/cli/launch/mine.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/trainer/options.hpp"
@@ -35,15 +34,21 @@ trainer::Options read_options(const std::vector<std::string>& words) {
     return options;
 }
 
+Ranks ranks_of(const TrainOptions& options, const trainer::Way& way) {
+    Ranks ranks{options.ranks, find_hosts(options.hostfile)};
+    if (!options.ranks_given) {
+        ranks.count = way.one_process ? 1 : ranks.hosts.none() ? ranks.count : 0;
+    }
+    return ranks;
+}
+
 }  // namespace
 
-void train(Context& context, TrainOptions options, const std::vector<std::string>& words) {
+void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_options(words);
     const trainer::Way& way = way_of(read.parallel);
-    if (way.one_process && !options.ranks_given) {
-        options.ranks = 1;
-    }
-    expect_rank_count(options.ranks);
+    const Ranks ranks = ranks_of(options, way);
+    expect_rank_count(ranks);
     const std::vector<std::string>& used = way.uses;
     ensure_torch(context);
     std::string target = "trainer";
@@ -64,7 +69,7 @@ void train(Context& context, TrainOptions options, const std::vector<std::string
         context, target, program, "Building the trainer (a few minutes the first time)"
     );
     fmt::print("{}\n", describe_stack(context, used, mine));
-    context.status = run_ranks(context, options.ranks, Purpose::work, program, words);
+    context.status = run_ranks(context, ranks, Purpose::work, program, words);
 }
 
 void add_train(Command& app, Context& context) {
@@ -73,6 +78,7 @@ void add_train(Command& app, Context& context) {
     auto ranks = command.add_option(
         "-n,--ranks", options->ranks, "Processes: 2, or 1 where --parallel is of one"
     );
+    command.add_option("--hostfile", options->hostfile, kHostfileHelp);
     command.add_option("--stack", options->stack, "Whose code carries the gradients")
         .one_of({"reference", "mine"})
         .capture_default_str();

@@ -11,11 +11,12 @@ namespace dist::cli {
 struct TrainOptions {
     int ranks = 2;
     bool ranks_given = false;
+    std::string hostfile;
     std::string stack = "reference";
     bool help = false;
 };
 
 /// Builds the trainer, and runs it on the terminal; `words` are its own options.
-void train(Context& context, TrainOptions options, const std::vector<std::string>& words);
+void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words);
 
 }  // namespace dist::cli

@@ -8,6 +8,8 @@
 namespace dist::cli {
 namespace {
 
+constexpr const char* kTerminal = "SHARDLINGS_TERMINAL";  // what the trainer asks for
+
 bool one_core_each(int ranks, Purpose purpose) {
     return purpose == Purpose::measure &&
            ranks <= static_cast<int>(std::thread::hardware_concurrency());
@@ -23,9 +25,35 @@ bool single_copy_allowed() {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof from;
 }
 
+/// mpirun's words on hosts: their slots are all that it may fill, and of the environment it hands on only what is named.
+std::vector<std::string> mpirun_on_hosts(int ranks, Purpose purpose, const Hosts& hosts) {
+    std::vector<std::string> command = {"mpirun", "--bind-to"};
+    command.emplace_back(purpose == Purpose::measure ? "core:overload-allowed" : "none");
+    if (!hosts.file.empty()) {
+        command.insert(command.end(), {"--hostfile", hosts.file.string()});
+    }
+    for (const auto& [name, value] : mpi_environment(ranks, purpose, hosts)) {
+        if (!name.starts_with("OMPI_")) {
+            command.insert(command.end(), {"-x", name});
+        }
+    }
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NO_COLOR", "SHARDLINGS_CIFAR10", kTerminal}) {
+        if (std::getenv(name) != nullptr) {
+            command.insert(command.end(), {"-x", name});
+        }
+    }
+    if (ranks > 0) {
+        command.insert(command.end(), {"-np", std::to_string(ranks)});
+    }
+    return command;
+}
+
 }  // namespace
 
-std::vector<std::string> mpirun(int ranks, Purpose purpose) {
+std::vector<std::string> mpirun(int ranks, Purpose purpose, const Hosts& hosts) {
+    if (!hosts.none()) {
+        return mpirun_on_hosts(ranks, purpose, hosts);
+    }
     std::vector<std::string> command = {"mpirun", "--map-by", ":OVERSUBSCRIBE", "--bind-to"};
     command.emplace_back(one_core_each(ranks, purpose) ? "core:overload-allowed" : "none");
     for (const char* word : {"--mca", "pml", "ob1", "--mca", "btl", "self,vader", "-np"}) {
@@ -35,7 +63,7 @@ std::vector<std::string> mpirun(int ranks, Purpose purpose) {
     return command;
 }
 
-Environment mpi_environment(int ranks, Purpose purpose) {
+Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
     Environment environment = {
         {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
@@ -43,7 +71,11 @@ Environment mpi_environment(int ranks, Purpose purpose) {
         // how the cores lie is all that is asked for: the bus and its devices take a tenth of a start
         {"HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"},
     };
-    if (!one_core_each(ranks, purpose)) {
+    if (!hosts.none() && std::getenv(kTerminal) == nullptr) {
+        // elsewhere no rank can see what its output becomes
+        environment.emplace_back(kTerminal, isatty(STDOUT_FILENO) == 1 ? "1" : "0");
+    }
+    if (hosts.none() && !one_core_each(ranks, purpose)) {
         environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
     }
     // A rank that has died can no longer be read from. And Open MPI 5.0 reads a message that is

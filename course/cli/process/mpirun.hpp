@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "course/cli/process/hosts.hpp"
 #include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -15,10 +16,13 @@ enum class Purpose {
     measure,  // likewise, and each rank stays on a core of its own where there are enough
 };
 
-/// `mpirun -np ranks` with its flags; append the program and its arguments.
-std::vector<std::string> mpirun(int ranks, Purpose purpose);
+/// `mpirun -np ranks` with its flags; append the program and its arguments. On hosts messages take the network that MPI
+/// finds there.
+///
+/// ranks   0, on hosts only: one for each slot.
+std::vector<std::string> mpirun(int ranks, Purpose purpose, const Hosts& hosts = {});
 
 /// What mpirun and the ranks need in their environment.
-Environment mpi_environment(int ranks, Purpose purpose);
+Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts = {});
 
 }  // namespace dist::cli

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <fmt/core.h>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "course/cli/process/error.hpp"
 
 namespace dist::cli {
 
@@ -18,6 +23,28 @@ inline std::vector<std::string> between_commas(const std::string& text) {
         }
     }
     return words;
+}
+
+/// "2,8,4" of an option --ranks: the numbers of ranks, ascending, each once.
+///
+/// Errors  UsageError if one is no number from `least` to `most`, or if there is none.
+inline std::vector<int> ranks_between_commas(const std::string& text, int least, int most) {
+    std::set<int> ranks;
+    for (const std::string& word : between_commas(text)) {
+        int number = 0;
+        const char* const end = word.data() + word.size();
+        const auto [rest, error] = std::from_chars(word.data(), end, number);
+        if (error != std::errc() || rest != end || number < least || number > most) {
+            throw UsageError(fmt::format(
+                "--ranks {}: \"{}\" is no number of ranks from {} to {}", text, word, least, most
+            ));
+        }
+        ranks.insert(number);
+    }
+    if (ranks.empty()) {
+        throw UsageError("--ranks names none");
+    }
+    return {ranks.begin(), ranks.end()};
 }
 
 }  // namespace dist::cli

@@ -9,6 +9,7 @@
 
 #include "course/lab/ddp/contestant.hpp"
 #include "course/lab/ddp/report.hpp"
+#include "course/lab/machine.hpp"
 #include "course/lab/steps.hpp"
 #include "course/nn/bucket_limits.hpp"
 
@@ -72,7 +73,11 @@ std::string measure(const StepOptions& options, const Communicator& comm) {
 int run(int argc, char** argv, const Communicator& comm) {
     return run_bench("bench ddp", comm, [&](std::string& to) {
         std::string help;
-        const StepOptions options = parse_ddp_options(argc, argv, contestant_names(), help);
+        std::vector<std::string> ways = contestant_names();
+        if (describe_machine(comm).nodes > 1) {
+            std::erase(ways, "gloo");  // its ranks meet in a file, and talk over loopback
+        }
+        const StepOptions options = parse_ddp_options(argc, argv, ways, help);
         to = options.to;
         return help.empty() ? measure(options, comm) : help;
     });

@@ -20,7 +20,8 @@ StepOptions parse_ddp_options(
         "average   average_gradients after backward, chapter 05\n"
         "ddp       the Reducer of chapter 06, its messages on a thread of their own\n"
         "pytorch   PyTorch's own c10d::Reducer over the course's ring, in the same way\n"
-        "gloo      PyTorch's own c10d::Reducer over Gloo (TCP), where libgloo-dev is installed\n"
+        "gloo      PyTorch's own c10d::Reducer over Gloo (TCP), where libgloo-dev is installed; on "
+        "one machine\n"
     );
     add_step_options(app, options, ways);
     parse(app, argc, argv, help);

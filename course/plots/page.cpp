@@ -1,0 +1,282 @@
+#include "course/plots/page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+#include <numeric>
+
+namespace dist::plots {
+namespace {
+
+// pixels
+constexpr double kWidth = 760;
+constexpr double kPlot = 340;    // how high one panel is
+constexpr double kBetween = 50;  // with the title of the lower one
+constexpr double kAbove = 75;
+constexpr double kBelow = 75;
+constexpr double kNameHeight = 16;
+
+constexpr double kLeft = 0.11;  // of the width
+constexpr double kRight = 0.72;
+constexpr double kLane = 9;
+constexpr double kLanes = 0.9;  // all of them, at most, of the way from one tick to the next
+constexpr double kMargin = 1.25;
+
+/// What is a multiple of what on the way from one tick to the next one, where they are nearest.
+double spacing_of(const std::vector<Tick>& ticks) {
+    double least = 4;
+    for (std::size_t i = 1; i < ticks.size(); ++i) {
+        least = i == 1 ? ticks[i].x / ticks[i - 1].x : std::min(least, ticks[i].x / ticks[i - 1].x);
+    }
+    return least;
+}
+
+std::vector<double> heights_of(const Curve& curve) {
+    std::vector<double> heights;
+    for (const auto& [x, y] : curve.points) {
+        if (y > 0) {
+            heights.push_back(y);
+        }
+    }
+    std::ranges::sort(heights);
+    return heights;
+}
+
+/// One panel among those of a page.
+class Drawing {
+  public:
+    Drawing(const Page& page, std::size_t place)
+        : page_(page),
+          panel_(page.panels[place]),
+          place_(place),
+          spacing_(spacing_of(page.ticks)),
+          lowest_(std::numeric_limits<double>::infinity()),
+          bottom_(std::numeric_limits<double>::infinity()) {
+        for (const Curve& curve : panel_.curves) {
+            const std::vector<double> heights = heights_of(curve);
+            if (!curve.limit && !heights.empty()) {
+                lowest_ = std::min(lowest_, heights.front());
+                bottom_ = std::min(bottom_, heights.back());
+                top_ = std::max(top_, heights.back());
+            }
+            lanes_ += curve.limit ? 0 : 1;
+        }
+        bottom_ = std::max(lowest_, std::min(bottom_, panel_.cut_below));
+        bottom_ /= kMargin;
+        top_ *= kMargin;
+        // a limit that lies below all that was measured
+        std::erase_if(panel_.curves, [&](const Curve& curve) {
+            const std::vector<double> heights = heights_of(curve);
+            return curve.limit && (heights.empty() || heights.back() < bottom_);
+        });
+        const double ticks =
+            1 + std::log(page.ticks.back().x / page.ticks.front().x) / std::log(spacing_);
+        const double between = (kRight - kLeft) * kWidth / ticks;
+        lanes_width_ = std::min(kLanes, lanes_ * kLane / between);
+    }
+
+    [[nodiscard]] std::string data() const {
+        std::string text;
+        int lane = 0;
+        for (std::size_t i = 0; i < panel_.curves.size(); ++i) {
+            const Curve& curve = panel_.curves[i];
+            const double aside = curve.limit ? 1.0 : beside(lane++);
+            text += fmt::format("{} << EOD\n", block(i));
+            for (const auto& [x, y] : curve.points) {
+                if (y > 0) {
+                    text += fmt::format("{} {}\n", x * aside, y);
+                }
+            }
+            text += "EOD\n";
+        }
+        return text;
+    }
+
+    [[nodiscard]] std::string plot(double height) const {
+        const double below =
+            kBelow + static_cast<double>(page_.panels.size() - 1 - place_) * (kPlot + kBetween);
+        const bool last = place_ + 1 == page_.panels.size();
+        std::vector<std::string> ticks;
+        for (const Tick& tick : page_.ticks) {
+            ticks.push_back(fmt::format("{} {}", quoted(last ? tick.text : ""), tick.x));
+        }
+        std::string text = fmt::format(
+            "set bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset title {}\n"
+            "set yrange [{}:{}]\nset logscale y {}\nset format y '{}'\n"
+            "set xrange [{}:{}]\nset xtics rotate by -45 ({})\n"
+            "unset arrow\nunset label\nunset object\n",
+            below / height, (below + kPlot) / height,
+            quoted(panel_.title + (lowest_ < bottom_ ? " (what is lower still lies below)" : "")),
+            bottom_, top_, panel_.y_base, panel_.y_format,
+            page_.ticks.front().x / std::sqrt(spacing_), right_end(), fmt::join(ticks, ", ")
+        );
+        text += between_ticks() + band(last) + names();
+        return text + fmt::format("plot {}\n", fmt::join(lines(), ", \\\n  "));
+    }
+
+  private:
+    [[nodiscard]] std::string block(std::size_t curve) const {
+        return fmt::format("$panel{}line{}", place_, curve);
+    }
+
+    [[nodiscard]] double right_end() const { return page_.ticks.back().x * std::sqrt(spacing_); }
+
+    /// By what the x of this lane differs from a tick's.
+    [[nodiscard]] double beside(int lane) const {
+        return std::pow(spacing_, lanes_width_ * ((lane + 0.5) / lanes_ - 0.5));
+    }
+
+    [[nodiscard]] double place_of(double y) const {
+        const double up = std::log(y / bottom_) / std::log(top_ / bottom_);
+        return std::clamp(up, 0.0, 1.0);
+    }
+
+    [[nodiscard]] std::string between_ticks() const {
+        std::string text;
+        for (std::size_t i = 1; i < page_.ticks.size(); ++i) {
+            text += fmt::format(
+                "set arrow from {0},graph 0 to {0},graph 1 nohead back lc rgb '#dddddd'\n",
+                std::sqrt(page_.ticks[i - 1].x * page_.ticks[i].x)
+            );
+        }
+        return text;
+    }
+
+    [[nodiscard]] std::string band(bool named) const {
+        if (!page_.band) {
+            return "";
+        }
+        const Band& band = *page_.band;
+        std::string text = fmt::format(
+            "set object rectangle from {0},graph 0 to {1},graph 1 fc rgb '#e4e4e4' fillstyle solid "
+            "noborder behind\n"
+            "set arrow from {2},graph 0 to {2},graph 1 nohead back dt 3 lc rgb '#606060'\n",
+            std::max(band.low, page_.ticks.front().x / std::sqrt(spacing_)),
+            std::min(band.high, right_end()), band.x
+        );
+        return named ? text + fmt::format(
+                                  "set label {} at {},graph 0.02 left rotate by 90 offset -0.6,0 "
+                                  "font ',11' textcolor rgb '#606060'\n",
+                                  quoted(band.what), band.x
+                              )
+                     : text;
+    }
+
+    /// The names to the right, each with a line that leads there from the curve's end.
+    [[nodiscard]] std::string names() const {
+        std::vector<double> ends;
+        for (const Curve& curve : panel_.curves) {
+            ends.push_back(curve.points.empty() ? 0.0 : place_of(curve.points.back().second));
+        }
+        const std::vector<double> places = apart(ends, kNameHeight / kPlot);
+        std::string text;
+        int lane = 0;
+        for (std::size_t i = 0; i < panel_.curves.size(); ++i) {
+            const Curve& curve = panel_.curves[i];
+            const double x = curve.limit ? right_end() : page_.ticks.back().x * beside(lane++);
+            text += fmt::format(
+                "set arrow from first {},graph {:.4f} to graph 1.035,{:.4f} nohead lw 0.5 dt {} lc "
+                "rgb '{}'\n",
+                x, ends[i], places[i], curve.limit ? 3 : 1, curve.style.colour
+            );
+            const std::string name = fmt::format(
+                "set label {} at graph 1.05,{:.4f} left", quoted(curve.name), places[i]
+            );
+            text += curve.limit ? name + " offset 1,0 textcolor rgb '#606060'\n"
+                                : fmt::format(
+                                      "{} offset 1,-0.3 point pt {} ps 0.6 lc rgb '{}'\n", name,
+                                      curve.style.mark, curve.style.colour
+                                  );
+        }
+        return text;
+    }
+
+    [[nodiscard]] std::vector<std::string> lines() const {
+        std::vector<std::string> all;
+        for (std::size_t i = 0; i < panel_.curves.size(); ++i) {
+            const Curve& curve = panel_.curves[i];
+            const std::string look =
+                curve.limit ? "lines lw 1.5 dt 2"
+                            : fmt::format("linespoints lw 1 pt {} ps 0.6", curve.style.mark);
+            all.push_back(fmt::format(
+                "{} using 1:2 with {} lc rgb '{}' notitle", block(i), look, curve.style.colour
+            ));
+        }
+        return all;
+    }
+
+    const Page& page_;
+    Panel panel_;
+    std::size_t place_;
+    double spacing_;
+    double lowest_;
+    double bottom_;
+    double top_ = 0;
+    int lanes_ = 0;
+    double lanes_width_ = 0;  // of the way from one tick to the next
+};
+
+}  // namespace
+
+std::string script_of(const Page& page) {
+    const auto panels = static_cast<double>(page.panels.size());
+    const double height = kAbove + panels * kPlot + (panels - 1) * kBetween + kBelow;
+    std::vector<Drawing> drawings;
+    for (std::size_t i = 0; i < page.panels.size(); ++i) {
+        drawings.emplace_back(page, i);
+    }
+    std::string text = fmt::format(
+        "set encoding utf8\n"
+        "set terminal svg size {},{} noenhanced font 'sans-serif,14' background 'white'\n",
+        kWidth, height
+    );
+    for (const Drawing& drawing : drawings) {
+        text += drawing.data();
+    }
+    text += fmt::format(
+        "set multiplot title {}\n"
+        "set logscale x 2\nset grid ytics lc rgb '#dddddd'\nset border 3\nset tics nomirror out\n"
+        "set lmargin at screen {}\nset rmargin at screen {}\nunset key\n",
+        quoted(page.title), kLeft, kRight
+    );
+    for (const Drawing& drawing : drawings) {
+        text += drawing.plot(height);
+    }
+    return text + "unset multiplot\n";
+}
+
+std::vector<double> apart(const std::vector<double>& places, double gap) {
+    std::vector<std::size_t> order(places.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return places[i]; });
+    // Less the gaps below it, each place is to be no lower than the one before. Where it would be, it joins that one, and
+    // both stand at their mean.
+    struct Joined {
+        double sum = 0;
+        std::size_t count = 0;
+        [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
+    };
+    std::vector<Joined> groups;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        groups.push_back({places[order[k]] - static_cast<double>(k) * gap, 1});
+        while (groups.size() > 1 && groups[groups.size() - 2].mean() >= groups.back().mean()) {
+            const Joined last = groups.back();
+            groups.pop_back();
+            groups.back().sum += last.sum;
+            groups.back().count += last.count;
+        }
+    }
+    const double room = std::max(0.0, 1 - (static_cast<double>(places.size()) - 1) * gap);
+    std::vector<double> moved(places.size());
+    std::size_t k = 0;
+    for (const Joined& group : groups) {
+        for (std::size_t one = 0; one < group.count; ++one, ++k) {
+            moved[order[k]] = std::clamp(group.mean(), 0.0, room) + static_cast<double>(k) * gap;
+        }
+    }
+    return moved;
+}
+
+}  // namespace dist::plots
