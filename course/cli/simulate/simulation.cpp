@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -12,6 +13,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/simulate/replayed.hpp"
 #include "course/runtime/simulated_time.hpp"
 
 namespace dist::cli {
@@ -60,6 +62,20 @@ std::string after(const std::string& mark, const std::string& output) {
     return at == std::string::npos ? "" : output.substr(begin, output.find('\n', begin) - begin);
 }
 
+/// Whether what a peer allocates, no less than the data, fits beside the simulation.
+bool fits_with_data(std::size_t bytes, int ranks) {
+    constexpr std::size_t kMost = std::size_t{1} << 30U;
+    return bytes * static_cast<std::size_t>(ranks) <= kMost;
+}
+
+/// Pages that all ranks share are as many as the longest data: one mapping for each, since Linux allows 65530. SMPI wants a
+/// power of two.
+std::string shared_pages(const std::vector<std::size_t>& sizes_bytes) {
+    constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
+    const std::size_t longest = std::ranges::max(sizes_bytes);
+    return fmt::format("smpi/shared-malloc-blocksize:{}", std::bit_ceil(longest + kMebibyte));
+}
+
 class Runs {
   public:
     Runs(Context& context, const Simulation& wanted)
@@ -75,21 +91,19 @@ class Runs {
             );
         }
         for (const int ranks : wanted_.ranks) {
-            const std::vector<std::size_t> sizes = sizes_that_fit(ranks, result.notes);
-            if (sizes.empty()) {
-                continue;
-            }
             if (!wanted_.mine_module.empty()) {  // first: it is what was asked for
-                run(result, wanted_.mine_module, order("", {}, wanted_.mine, sizes), ranks, "",
-                    "mine");
+                run_mine(result, ranks);
+            }
+            if (result.collective.empty()) {
+                continue;  // mine's, which was too large
             }
             if (wanted_.ours) {
                 run(result, wanted_.references,
-                    order(result.collective, wanted_.algorithms, "", sizes), ranks, "", "");
+                    order(result.collective, wanted_.algorithms, "", wanted_.sizes_bytes), ranks,
+                    "", "");
             }
             for (const std::string& peer : wanted_.peers) {
-                run(result, wanted_.references, order(result.collective, {"mpi"}, "", sizes), ranks,
-                    setting_of(peer, result.collective), peer);
+                run_peer(result, ranks, peer);
             }
         }
         return result;
@@ -115,8 +129,8 @@ class Runs {
         return order;
     }
 
-    /// Each rank holds what it receives, at the most as much as its data; those of all ranks share memory when they are large.
-    std::vector<std::size_t> sizes_that_fit(int ranks, std::vector<std::string>& notes) const {
+    /// What an answer allocates for itself is each rank's own: at the most as much as its data.
+    void run_mine(Simulated& result, int ranks) {
         const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                             static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
         std::vector<std::size_t> fit = wanted_.sizes_bytes;
@@ -124,13 +138,48 @@ class Runs {
             return bytes > memory / 2 / static_cast<std::size_t>(ranks);
         });
         if (left_out > 0) {
-            notes.push_back(fmt::format(
-                "left out on {} ranks: {} of the sizes, which would not fit into this machine's "
-                "memory",
+            result.notes.push_back(fmt::format(
+                "mine on {} ranks, left out: {} of the sizes, which might not fit into this "
+                "machine's memory",
                 ranks, left_out
             ));
         }
-        return fit;
+        if (!fit.empty()) {
+            run(result, wanted_.mine_module, order("", {}, wanted_.mine, fit), ranks, "", "mine");
+        }
+    }
+
+    /// Peers allocate what they like; replayed, they allocate nothing.
+    void run_peer(Simulated& result, int ranks, const std::string& peer) {
+        const std::string setting = setting_of(peer, result.collective);
+        std::vector<std::size_t> with_data;
+        for (const std::size_t bytes : wanted_.sizes_bytes) {
+            if (fits_with_data(bytes, ranks)) {
+                with_data.push_back(bytes);
+            }
+        }
+        if (!with_data.empty()) {
+            run(result, wanted_.references, order(result.collective, {"mpi"}, "", with_data), ranks,
+                setting, peer);
+        }
+        if (with_data.size() < wanted_.sizes_bytes.size() && !can_be_replayed(result.collective)) {
+            result.notes.push_back(fmt::format(
+                "{} on {} ranks, left out: {} of the sizes, of more than 1 GiB over all ranks",
+                peer, ranks, wanted_.sizes_bytes.size() - with_data.size()
+            ));
+            return;
+        }
+        for (const std::size_t bytes : wanted_.sizes_bytes) {
+            if (!fits_with_data(bytes, ranks)) {
+                Timed& time = result.times.emplace_back();
+                time.collective = result.collective;
+                time.algorithm = peer;
+                time.ranks = ranks;
+                time.size_bytes = bytes;
+                time.seconds =
+                    replayed_s(context_, wanted_.cluster, ranks, result.collective, bytes, setting);
+            }
+        }
     }
 
     void run(
@@ -141,11 +190,13 @@ class Runs {
         const std::string& setting,
         const std::string& name
     ) {
-        const std::vector<std::string> settings =
-            setting.empty() ? std::vector<std::string>() : std::vector<std::string>{setting};
-        const std::vector<std::string> line = on_cluster(
-            wanted_.cluster, ranks, folder_.path(), settings, module, nlohmann::json(order).dump()
-        );
+        std::vector<std::string> settings = {shared_pages(order.sizes_bytes)};
+        if (!setting.empty()) {
+            settings.push_back(setting);
+        }
+        std::vector<std::string> line =
+            on_cluster(wanted_.cluster, ranks, folder_.path(), settings);
+        line.insert(line.end(), {module.string(), nlohmann::json(order).dump()});
         RunOptions options;
         options.environment = {
             {"LC_ALL", "C"},

@@ -1,0 +1,68 @@
+#include "course/cli/simulate/replayed.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <vector>
+
+#include "course/cli/launch/run_folder.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/progress_line.hpp"
+#include "course/cli/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+/// What a rank does, as SMPI's traces say it: {} is the number of elements, 5 their type, float.
+const std::map<std::string, std::string>& actions() {
+    static const std::map<std::string, std::string> all = {
+        {"all_reduce", "allreduce {} 0 5"},
+        {"broadcast", "bcast {} 0 5"},
+        {"reduce", "reduce {} 0 0 5"}};
+    return all;
+}
+
+}  // namespace
+
+bool can_be_replayed(const std::string& collective) {
+    return actions().contains(collective);
+}
+
+double replayed_s(
+    const Context& context,
+    const Cluster& cluster,
+    int ranks,
+    const std::string& collective,
+    std::size_t bytes,
+    const std::string& setting
+) {
+    const RunFolder folder(context, false);
+    const std::string trace = folder.path() / "trace";
+    std::ofstream out(trace);
+    const std::string action =
+        fmt::format(fmt::runtime(actions().at(collective)), bytes / sizeof(float));
+    for (int rank = 0; rank < ranks; ++rank) {
+        out << fmt::format("{0} init\n{0} {1}\n{0} finalize\n", rank, action);
+    }
+    out.close();
+    std::vector<std::string> line = on_cluster(cluster, ranks, folder.path(), {setting});
+    line.insert(line.end(), {"--log=smpi_replay.threshold:info", "-replay", trace});
+    RunOptions options;
+    options.environment = {{"LC_ALL", "C"}};
+    ProgressLine progress;
+    options.watch = [&](const std::string& /*output*/, double seconds) {
+        progress.show(fmt::format("simulating {} ranks of a peer, {:.0f} s", ranks, seconds));
+    };
+    const Ended ended = run(context, line, options);
+    const std::string mark = "Simulation time ";
+    const std::size_t at = ended.output.find(mark);
+    if (!ended.ok() || at == std::string::npos) {
+        throw CommandError(
+            exit_status::kFailed, fmt::format("{} could not be replayed: {}", setting, ended.output)
+        );
+    }
+    return std::strtod(ended.output.c_str() + at + mark.size(), nullptr);
+}
+
+}  // namespace dist::cli
