@@ -84,11 +84,15 @@ TEST_CASE("a simulated step takes its work and what rings take by their formula"
 }
 
 TEST_CASE("lengths between others are taken from lines, and that is said", "[simgrid]") {
-    const Ended ended = train({"--ranks", "130", "--parallel", "ddp", "--model", "small"});
+    const Ended ended =
+        train({"--ranks", "130", "--parallel", "ddp", "--model", "small", "--bucket-mb", "0"});
     INFO(ended.output);
     CHECK(ended.status == 0);
     CHECK(has(ended.output, "small, 0.1 million parameters"));
     CHECK(has(ended.output, "   130 ddp "));
+    CHECK(has(
+        ended.output, "# 130 ranks: of each collective the shortest and the longest were simulated"
+    ));
 }
 
 TEST_CASE("a ring of one's own carries the simulated gradients", "[simgrid]") {

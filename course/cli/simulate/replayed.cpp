@@ -39,6 +39,9 @@ double replayed_s(
 ) {
     const RunFolder folder(context, false);
     const std::string trace = folder.path() / "trace";
+    const std::string traces =
+        folder.path() / "traces";  // which of them are whose: one is everybody's
+    std::ofstream(traces) << trace << '\n';
     std::ofstream out(trace);
     const std::string action =
         fmt::format(fmt::runtime(actions().at(collective)), bytes / sizeof(float));
@@ -47,7 +50,7 @@ double replayed_s(
     }
     out.close();
     std::vector<std::string> line = on_cluster(cluster, ranks, folder.path(), {setting});
-    line.insert(line.end(), {"--log=smpi_replay.threshold:info", "-replay", trace});
+    line.insert(line.end(), {"--log=smpi_replay.threshold:info", "-replay", traces});
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}};
     ProgressLine progress;

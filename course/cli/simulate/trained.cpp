@@ -14,9 +14,9 @@ namespace {
 
 using Lengths = std::map<std::string, std::set<std::size_t>>;  // of each collective
 
-// A ring of p ranks passes p(p-1) messages in a reduce-scatter: on more ranks than these, a few lengths have to do.
+// A ring of p ranks passes p(p-1) messages in a reduce-scatter: on more ranks than these, two lengths have to do.
 constexpr int kEveryLengthUpTo = 128;
-constexpr std::size_t kMostLengths = 3;
+constexpr std::size_t kMostLengths = 2;
 
 class TrainingRuns {
   public:
@@ -77,9 +77,9 @@ class TrainingRuns {
         }
         if (some) {
             notes.push_back(fmt::format(
-                "{} ranks: of each collective {} lengths were simulated, the others lie on lines "
-                "between them",
-                p, kMostLengths
+                "{} ranks: of each collective the shortest and the longest were simulated, the "
+                "others lie on the line between them",
+                p
             ));
         }
         return [known](const std::string& collective, std::size_t floats) {
