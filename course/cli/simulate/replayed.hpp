@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "course/cli/process/context.hpp"
@@ -10,13 +11,12 @@
 
 namespace dist::cli {
 
-bool can_be_replayed(const std::string& collective);
-
 /// The simulated time of one call of `collective`, to the microsecond.
 ///
 /// setting  that says which algorithm: "smpi/allreduce:lr".
-/// Errors   CommandError if the simulation fails.
-double replayed_s(
+/// Returns  nothing where SMPI cannot: most collectives, and selectors that ask what operation it is (in 3.32 mpich and
+///          mvapich2).
+std::optional<double> replayed_s(
     const Context& context,
     const Cluster& cluster,
     int ranks,

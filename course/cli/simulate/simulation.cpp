@@ -5,6 +5,7 @@
 #include <bit>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unistd.h>
@@ -62,10 +63,9 @@ std::string after(const std::string& mark, const std::string& output) {
     return at == std::string::npos ? "" : output.substr(begin, output.find('\n', begin) - begin);
 }
 
-/// Whether what a peer allocates, no less than the data, fits beside the simulation.
-bool fits_with_data(std::size_t bytes, int ranks) {
-    constexpr std::size_t kMost = std::size_t{1} << 30U;
-    return bytes * static_cast<std::size_t>(ranks) <= kMost;
+std::size_t memory_bytes() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 /// Pages that all ranks share are as many as the longest data: one mapping for each, since Linux allows 65530. SMPI wants a
@@ -131,11 +131,9 @@ class Runs {
 
     /// What an answer allocates for itself is each rank's own: at the most as much as its data.
     void run_mine(Simulated& result, int ranks) {
-        const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                            static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
         std::vector<std::size_t> fit = wanted_.sizes_bytes;
         const auto left_out = std::erase_if(fit, [&](std::size_t bytes) {
-            return bytes > memory / 2 / static_cast<std::size_t>(ranks);
+            return bytes > memory_bytes() / 2 / static_cast<std::size_t>(ranks);
         });
         if (left_out > 0) {
             result.notes.push_back(fmt::format(
@@ -149,36 +147,38 @@ class Runs {
         }
     }
 
-    /// Peers allocate what they like; replayed, they allocate nothing.
+    /// Peers allocate what they like, as much as the data and more; replayed, they allocate nothing.
     void run_peer(Simulated& result, int ranks, const std::string& peer) {
+        constexpr std::size_t kSmall = std::size_t{1} << 30U;  // over all ranks
         const std::string setting = setting_of(peer, result.collective);
         std::vector<std::size_t> with_data;
         for (const std::size_t bytes : wanted_.sizes_bytes) {
-            if (fits_with_data(bytes, ranks)) {
-                with_data.push_back(bytes);
-            }
-        }
-        if (!with_data.empty()) {
-            run(result, wanted_.references, order(result.collective, {"mpi"}, "", with_data), ranks,
-                setting, peer);
-        }
-        if (with_data.size() < wanted_.sizes_bytes.size() && !can_be_replayed(result.collective)) {
-            result.notes.push_back(fmt::format(
-                "{} on {} ranks, left out: {} of the sizes, of more than 1 GiB over all ranks",
-                peer, ranks, wanted_.sizes_bytes.size() - with_data.size()
-            ));
-            return;
-        }
-        for (const std::size_t bytes : wanted_.sizes_bytes) {
-            if (!fits_with_data(bytes, ranks)) {
+            const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks);
+            const auto seconds = all_bytes <= kSmall ? std::nullopt
+                                                     : replayed_s(
+                                                           context_, wanted_.cluster, ranks,
+                                                           result.collective, bytes, setting
+                                                       );
+            if (seconds) {
                 Timed& time = result.times.emplace_back();
                 time.collective = result.collective;
                 time.algorithm = peer;
                 time.ranks = ranks;
                 time.size_bytes = bytes;
-                time.seconds =
-                    replayed_s(context_, wanted_.cluster, ranks, result.collective, bytes, setting);
+                time.seconds = *seconds;
+            } else if (all_bytes <= std::max(kSmall, memory_bytes() / 4)) {
+                with_data.push_back(bytes);
+            } else {
+                result.notes.push_back(fmt::format(
+                    "{} on {} ranks, left out: {} bytes, which SMPI cannot replay, and which might "
+                    "not fit into this machine's memory",
+                    peer, ranks, bytes
+                ));
             }
+        }
+        if (!with_data.empty()) {
+            run(result, wanted_.references, order(result.collective, {"mpi"}, "", with_data), ranks,
+                setting, peer);
         }
     }
 
