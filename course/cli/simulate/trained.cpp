@@ -91,6 +91,7 @@ class TrainingRuns {
         const std::string& collective, int p, const std::vector<std::size_t>& lengths
     ) {
         std::vector<std::size_t> sizes_bytes;
+        sizes_bytes.reserve(lengths.size());
         for (const std::size_t floats : lengths) {
             sizes_bytes.push_back(floats * sizeof(float));
         }

@@ -138,7 +138,8 @@ std::string picture_of(const Trained& trained, const TrainingSimulation& wanted)
     }
     const std::string alone = fmt::format(
         "set logscale y 10\nset key top left\nset format y '%.0s %c'\n"
-        "set label 'no messages' at graph 0.97, graph 0.95 right textcolor rgb '#606060'\n"
+        "set label 'dotted: without messages' at graph 0.97, graph 0.05 right textcolor rgb "
+        "'#606060'\n"
         "set arrow from {0},{1} to {2},{3} nohead dt 3 lc rgb '#808080'\n",
         wanted.ranks.front(), wanted.ranks.front() * images_per_s_alone(wanted.training),
         wanted.ranks.back(), wanted.ranks.back() * images_per_s_alone(wanted.training)
