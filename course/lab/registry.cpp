@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <stdexcept>
 
+#include "course/lab/collective_names.hpp"
 #include "course/lab/expected.hpp"
 
 namespace dist::lab {
@@ -44,6 +45,7 @@ constexpr Collective kCollectives[] = {
     {"all_to_all", "none", all_but_one_chunk, all_but_one_chunk, all_but_one_chunk, expect_blocks},
     {"barrier", "none", nothing, nothing, nothing, expect_nothing},
 };
+static_assert(std::ranges::equal(kCollectives, kCollectiveNames, {}, &Collective::name));
 
 constexpr Means kMessages = Means::messages;
 constexpr Means kLibrary = Means::library;
@@ -109,15 +111,13 @@ constexpr Algorithm kAlgorithms[] = {
 }  // namespace
 
 const Collective& find_collective(std::string_view name) {
-    std::vector<std::string_view> known;
     for (const Collective& collective : kCollectives) {
         if (collective.name == name) {
             return collective;
         }
-        known.push_back(collective.name);
     }
     throw std::invalid_argument(
-        fmt::format("no collective \"{}\"; there are: {}", name, fmt::join(known, ", "))
+        fmt::format("no collective \"{}\"; there are: {}", name, collectives_in_words())
     );
 }
 
@@ -182,11 +182,7 @@ std::vector<Algorithm> candidates_of_auto() {
 }
 
 std::string collectives_in_words() {
-    std::vector<std::string_view> names;
-    for (const Collective& collective : kCollectives) {
-        names.push_back(collective.name);
-    }
-    return fmt::format("{}", fmt::join(names, ", "));
+    return fmt::format("{}", fmt::join(kCollectiveNames, ", "));
 }
 
 std::string list_of_algorithms() {

@@ -34,13 +34,16 @@ void Accumulate::operator()(
     std::span<const float> in, std::span<float> accumulated, ReduceOp op
 ) const {
     expects(in.size() == accumulated.size(), "accumulate: both spans must have the same length");
+#ifdef SHARDLINGS_SIMULATED
+    take_time_to_add(in.size_bytes());
+    if (has_no_values(accumulated.data())) {
+        return;
+    }
+#endif
     const auto combine = [&](auto&& operation) {
         std::transform(
             accumulated.begin(), accumulated.end(), in.begin(), accumulated.begin(), operation
         );
-#ifdef SHARDLINGS_SIMULATED
-        take_time_to_add(in.size_bytes());
-#endif
     };
     switch (op) {
         case ReduceOp::sum:

@@ -11,4 +11,7 @@ inline constexpr const char* kEnvSimulatedGamma = "SHARDLINGS_SIMULATED_GAMMA";
 /// Lets the simulated clock go on as to add so many bytes takes; by nothing where no time for a byte is set.
 void take_time_to_add(std::size_t bytes);
 
+/// Whether all ranks share the pages of this memory: what is written there is lost, so nothing needs to be.
+bool has_no_values(const void* memory);
+
 }  // namespace dist

@@ -23,10 +23,10 @@ namespace {
 
 constexpr int kMostTried = 64;       // ranks: to know the right result takes time with each
 constexpr double kHeaderBytes = 16;  // that SMPI sends with each message
-constexpr std::size_t kSharedFrom = std::size_t{1} << 30U;  // bytes over all ranks
+constexpr std::size_t kSharedFrom = std::size_t{64} << 20U;  // bytes over all ranks
 constexpr std::uint64_t kSeed = 1;
 
-/// This rank's data, of which nothing is asked but its length: beyond 1 GiB all ranks have the same pages.
+/// This rank's data, of which nothing is asked but its length: where it is much, all ranks have the same pages.
 class Data {
   public:
     Data(std::size_t bytes, const Communicator& comm)

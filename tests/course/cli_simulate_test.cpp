@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "course/cli/process/error.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/cli/simulate/replayed.hpp"
 #include "course/cli/simulate/simulated_text.hpp"
+#include "tests/course/cli_simulated.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -82,16 +83,6 @@ TEST_CASE("the table says who is the fastest, and a wrong result never is") {
 #ifdef SHARDLINGS_CLI
 namespace {
 
-Ended simulate(const std::vector<std::string>& words) {
-    std::vector<std::string> command = {SHARDLINGS_CLI, "simulate"};
-    command.insert(command.end(), words.begin(), words.end());
-    Context context;
-    context.root = REPOSITORY;
-    RunOptions options;
-    options.environment = {{"SHARDLINGS_ROOT", REPOSITORY}};
-    return run(context, command, options);
-}
-
 /// The times, by "algorithm ranks bytes".
 std::map<std::string, nlohmann::json> times_of(const std::vector<std::string>& words) {
     std::vector<std::string> all = words;
@@ -154,6 +145,99 @@ TEST_CASE(
             }
         }
     }
+}
+
+TEST_CASE("ring_all_reduce holds its time on 64 ranks; one that takes turns is told", "[simgrid]") {
+    const auto on_64 = [](const std::string& file) {
+        return simulate(
+            {"ring_all_reduce", "--as", file, "--ranks", "64", "--sizes", "4M", "--algorithms",
+             "mine"}
+        );
+    };
+    const Ended right =
+        on_64(std::string(REPOSITORY) + "/solutions/03_ring_and_tree/ring_all_reduce.cpp");
+    INFO(right.output);
+    CHECK(right.status == 0);
+    CHECK(has(right.output, "  1.0000 "));
+    CHECK_FALSE(has(right.output, "the formula's time"));
+
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("turns-" + std::to_string(getpid()) + ".cpp");
+    std::ofstream(file) << R"(
+#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
+#include <algorithm>
+#include <vector>
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "exercises/01_point_to_point/send_recv.hpp"
+namespace dist {
+void ring_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
+    const int p = comm.size();
+    const int r = comm.rank();
+    const auto chunk = [&](int number) {
+        const Chunk c = chunk_bounds(data.size(), p, (number + 2 * p) % p);
+        return data.subspan(c.begin, c.size());
+    };
+    std::vector<float> scratch(data.size() / static_cast<std::size_t>(p) + 1);
+    for (int s = 0; s < 2 * (p - 1); ++s) {  // rank after rank, in each step
+        const auto mine = chunk(r - 2 - s);
+        const auto incoming = std::span(scratch).first(mine.size());
+        const auto take = [&] { recv(incoming, (r + p - 1) % p, comm); };
+        if (r > 0) {
+            take();
+        }
+        send(chunk(r - 1 - s), (r + 1) % p, comm);
+        if (r == 0) {
+            take();
+        }
+        if (s < p - 1) {
+            accumulate(incoming, mine, op);
+        } else {
+            std::copy(incoming.begin(), incoming.end(), mine.begin());
+        }
+    }
+}
+}
+)";
+    const Ended slow = on_64(file.string());
+    std::filesystem::remove(file);
+    INFO(slow.output);
+    CHECK(has(slow.output, "# mine takes 64.0 times the formula's time on 64 ranks: "));
+    CHECK_FALSE(has(slow.output, "WRONG"));
+}
+
+TEST_CASE("peers that are replayed take what they take with data", "[simgrid]") {
+    Context context;
+    context.root = REPOSITORY;
+    const auto times = times_of(
+        {"all_reduce", "--ranks", "12", "--sizes", "4M", "--algorithms", "mpi", "--peers", "lr,rdb"}
+    );
+    for (const std::string peer : {"lr", "rdb"}) {
+        const double with_data = times.at(peer + " 12 4194304")["seconds"];
+        CHECK(
+            replayed_s(context, {}, 12, "all_reduce", 4194304, "smpi/allreduce:" + peer).value() ==
+            Approx(with_data).epsilon(0.0005)
+        );
+    }
+    CHECK_FALSE(replayed_s(context, {}, 4, "scatter", 1024, "smpi/scatter:mpich").has_value());
+}
+
+TEST_CASE("data beyond 1 GiB over all ranks needs no memory of that size", "[simgrid]") {
+    const auto times = times_of(
+        {"all_reduce", "--ranks", "64", "--sizes", "32M", "--algorithms",
+         "recursive_doubling,halving_doubling,mpi", "--peers", "lr"}
+    );
+    for (const char* const ours : {"recursive_doubling", "halving_doubling"}) {
+        const auto& time = times.at(std::string(ours) + " 64 33554432");
+        CHECK(
+            time["seconds"].get<double>() / time["model_s"].get<double>() ==
+            Approx(1).epsilon(0.0002)
+        );
+    }
+    // a ring, by its formula
+    CHECK(
+        times.at("lr 64 33554432")["seconds"].get<double>() ==
+        Approx(2 * 63 * (2e-6 + 33554432 / 64 * 8e-10)).epsilon(0.001)
+    );
 }
 
 TEST_CASE("every rank has the static variables of an answer for itself", "[simgrid]") {
@@ -221,6 +305,10 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     const Ended nothing = simulate({"summation_order", "--ranks", "4"});
     CHECK(nothing.status == 2);
     CHECK(has(nothing.output, "is no collective by itself"));
+
+    const Ended none = simulate({});
+    CHECK(none.status == 2);
+    CHECK(has(none.output, "an exercise, or train"));
 
     const Ended peer = simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--peers", "zork"});
     CHECK(peer.status == 2);

@@ -27,7 +27,7 @@ add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk
 set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)
 
 # simulate: its texts everywhere; the command itself where SimGrid is.
-add_executable(simulate_test EXCLUDE_FROM_ALL cli_simulate_test.cpp)
+add_executable(simulate_test EXCLUDE_FROM_ALL cli_simulate_test.cpp cli_simulate_train_test.cpp simulated_step_test.cpp)
 target_link_libraries(simulate_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(simulate_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 if(SimGrid_FOUND)
@@ -46,3 +46,13 @@ target_compile_definitions(trace_test PRIVATE
 add_dependencies(trace_test shardlings_cli)
 add_test(NAME trace COMMAND trace_test)
 set_tests_properties(trace PROPERTIES LABELS cli TIMEOUT 600)
+
+# the tables that simulate train reads are those of the models
+if(LibTorch_FOUND)
+  add_executable(simulated_models_test EXCLUDE_FROM_ALL simulated_models_test.cpp)
+  target_link_libraries(simulated_models_test PRIVATE
+    dist_catch2_main dist::cli dist::nn dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
+  target_compile_definitions(simulated_models_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
+  add_test(NAME simulated_models COMMAND simulated_models_test)
+  set_tests_properties(simulated_models PROPERTIES LABELS cli TIMEOUT 300)
+endif()

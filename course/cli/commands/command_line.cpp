@@ -66,6 +66,10 @@ void Command::footer(const std::string& text) const {
     app_->footer(text);
 }
 
+bool Command::parsed() const {
+    return app_->parsed();
+}
+
 void Command::callback(std::function<void()> work) const {
     app_->callback(std::move(work));
 }

@@ -45,6 +45,8 @@ class Command {
     Option add_flag(const std::string& names, bool& to, const std::string& what) const;
     // NOLINTEND(modernize-use-nodiscard)
     void footer(const std::string& text) const;
+    /// Whether the command line names it; when it has been read.
+    [[nodiscard]] bool parsed() const;
     void callback(std::function<void()> work) const;
     /// What the command does not know is kept, in order: remaining().
     void keep_the_rest() const;

@@ -190,6 +190,7 @@ std::shared_ptr<bool> add_training(const Command& trace, Context& context) {
     auto asked = std::make_shared<bool>(false);
     auto ranks = command.add_option("-n,--ranks", options->ranks, "Processes");
     ranks.capture_default_str();
+    command.add_option("--hostfile", options->hostfile, "Hosts in the place of this one");
     command.add_option("--stack", options->stack, "Whose code carries the gradients")
         .one_of({"reference", "mine"})
         .capture_default_str();

@@ -93,9 +93,7 @@ std::vector<std::string> on_cluster(
     const Cluster& cluster,
     int ranks,
     const fs::path& folder,
-    const std::vector<std::string>& settings,
-    const fs::path& module,
-    const std::string& order
+    const std::vector<std::string>& settings
 ) {
     std::vector<std::string> line = {"smpirun", "-np", std::to_string(ranks)};
     if (cluster.platform.empty()) {
@@ -120,7 +118,7 @@ std::vector<std::string> on_cluster(
     for (const std::string& setting : settings) {
         line.push_back("--cfg=" + setting);
     }
-    line.insert(line.end(), {"--log=root.threshold:error", module.string(), order});
+    line.emplace_back("--log=root.threshold:error");
     return line;
 }
 

@@ -27,7 +27,8 @@ double parse_bytes_per_s(const std::string& text);
 /// Errors  UsageError; also for what is no whole number of floats
 std::size_t parse_bytes(const std::string& text);
 
-/// The command line that runs `module` on that many ranks, one a machine. Writes what it needs into `folder`.
+/// The beginning of a command line that starts so many ranks, one a machine; a module and its order follow. Writes what it
+/// needs into `folder`.
 ///
 /// settings  further ones of SMPI: "smpi/coll-selector:ompi".
 /// Errors    CommandError if the folder cannot be written.
@@ -35,9 +36,7 @@ std::vector<std::string> on_cluster(
     const Cluster& cluster,
     int ranks,
     const std::filesystem::path& folder,
-    const std::vector<std::string>& settings,
-    const std::filesystem::path& module,
-    const std::string& order
+    const std::vector<std::string>& settings
 );
 
 }  // namespace dist::cli

@@ -71,20 +71,6 @@ std::string winners(const std::map<Point, const Timed*>& best, int ranks) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string place(const Cluster& cluster) {
-    if (!cluster.platform.empty()) {
-        return cluster.platform.filename().string();
-    }
-    const std::string adds =
-        cluster.add_s_per_byte > 0
-            ? fmt::format(", {:.3g} GB/s to add", 1e-9 / cluster.add_s_per_byte)
-            : ", adding takes no time";
-    return fmt::format(
-        "{:.4g} Gbit/s for each rank, {} from rank to rank{}", cluster.bytes_per_s * 8e-9,
-        in_seconds(cluster.latency_s), adds
-    );
-}
-
 /// "6.14 KB", in powers of 1000.
 std::string amount(double bytes) {
     for (const char* const unit : {"B", "KB", "MB", "GB"}) {
@@ -163,6 +149,24 @@ std::string against_peers(const Simulated& simulated, int ranks) {
                             );
 }
 
+/// Where `mine` takes longer than what it should do at once.
+std::string slower_than_formula(const Simulated& simulated) {
+    constexpr double kAsTheFormula =
+        1.01;  // what the nearest segments, and messages to agree on something, may take
+    std::string text;
+    for (const Timed& time : simulated.times) {
+        if (time.algorithm == "mine" && time.model_s > 0 && time.wrong <= 0 &&
+            time.seconds > kAsTheFormula * time.model_s) {
+            text += fmt::format(
+                "# mine takes {:.1f} times the formula's time on {} ranks: messages wait for each "
+                "other that could be on their way at the same time\n",
+                time.seconds / time.model_s, time.ranks
+            );
+        }
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string in_seconds(double seconds) {
@@ -174,10 +178,24 @@ std::string in_seconds(double seconds) {
     return fmt::format("{:.4g} s", seconds);
 }
 
+std::string place_of(const Cluster& cluster) {
+    if (!cluster.platform.empty()) {
+        return cluster.platform.filename().string();
+    }
+    const std::string adds =
+        cluster.add_s_per_byte > 0
+            ? fmt::format(", {:.3g} GB/s to add", 1e-9 / cluster.add_s_per_byte)
+            : ", adding takes no time";
+    return fmt::format(
+        "{:.4g} Gbit/s for each rank, {} from rank to rank{}", cluster.bytes_per_s * 8e-9,
+        in_seconds(cluster.latency_s), adds
+    );
+}
+
 std::string table_of(const Simulated& simulated, const Cluster& cluster) {
     const auto best = fastest(simulated.times);
     std::string text = fmt::format(
-        "# {} of float32 on a simulated cluster: {}\n", simulated.collective, place(cluster)
+        "# {} of float32 on a simulated cluster: {}\n", simulated.collective, place_of(cluster)
     );
     text += fmt::format(
         "# {:>4} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}\n", "ranks", "size",
@@ -202,7 +220,7 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster) {
     for (const int ranks : ranks_in(simulated.times)) {
         text += against_peers(simulated, ranks);
     }
-    text += crossings(simulated);
+    text += crossings(simulated) + slower_than_formula(simulated);
     for (const std::string& note : simulated.notes) {
         text += fmt::format("# {}\n", note);
     }
@@ -223,6 +241,16 @@ std::string csv_of(const Simulated& simulated) {
     return text;
 }
 
+nlohmann::json document_of(const Cluster& cluster) {
+    if (!cluster.platform.empty()) {
+        return {{"platform", cluster.platform.string()}};
+    }
+    return {
+        {"latency_s", cluster.latency_s},
+        {"bytes_per_s", cluster.bytes_per_s},
+        {"add_s_per_byte", cluster.add_s_per_byte}};
+}
+
 std::string json_of(const Simulated& simulated, const Cluster& cluster) {
     nlohmann::json document = {
         {"collective", simulated.collective},
@@ -233,14 +261,7 @@ std::string json_of(const Simulated& simulated, const Cluster& cluster) {
             time[name] = time[name] < 0 ? nlohmann::json() : time[name];
         }
     }
-    if (cluster.platform.empty()) {
-        document["cluster"] = {
-            {"latency_s", cluster.latency_s},
-            {"bytes_per_s", cluster.bytes_per_s},
-            {"add_s_per_byte", cluster.add_s_per_byte}};
-    } else {
-        document["cluster"] = {{"platform", cluster.platform.string()}};
-    }
+    document["cluster"] = document_of(cluster);
     return document.dump() + "\n";
 }
 

@@ -1,7 +1,7 @@
 // What was simulated, for people: a table with who wins where, and a picture; for programs JSON and CSV.
 #pragma once
 
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "course/cli/simulate/simulation.hpp"
@@ -10,6 +10,10 @@ namespace dist::cli {
 
 /// "2.00 us", "1.52 ms"
 std::string in_seconds(double seconds);
+
+/// "10 Gbit/s for each rank, 2 us from rank to rank, adding takes no time"
+std::string place_of(const Cluster& cluster);
+nlohmann::json document_of(const Cluster& cluster);
 
 std::string table_of(const Simulated& simulated, const Cluster& cluster);
 std::string csv_of(const Simulated& simulated);

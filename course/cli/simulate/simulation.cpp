@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/simulate/replayed.hpp"
 #include "course/runtime/simulated_time.hpp"
 
 namespace dist::cli {
@@ -60,6 +63,19 @@ std::string after(const std::string& mark, const std::string& output) {
     return at == std::string::npos ? "" : output.substr(begin, output.find('\n', begin) - begin);
 }
 
+std::size_t memory_bytes() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Pages that all ranks share are as many as the longest data: one mapping for each, since Linux allows 65530. SMPI wants a
+/// power of two.
+std::string shared_pages(const std::vector<std::size_t>& sizes_bytes) {
+    constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
+    const std::size_t longest = std::ranges::max(sizes_bytes);
+    return fmt::format("smpi/shared-malloc-blocksize:{}", std::bit_ceil(longest + kMebibyte));
+}
+
 class Runs {
   public:
     Runs(Context& context, const Simulation& wanted)
@@ -75,21 +91,19 @@ class Runs {
             );
         }
         for (const int ranks : wanted_.ranks) {
-            const std::vector<std::size_t> sizes = sizes_that_fit(ranks, result.notes);
-            if (sizes.empty()) {
-                continue;
-            }
             if (!wanted_.mine_module.empty()) {  // first: it is what was asked for
-                run(result, wanted_.mine_module, order("", {}, wanted_.mine, sizes), ranks, "",
-                    "mine");
+                run_mine(result, ranks);
+            }
+            if (result.collective.empty()) {
+                continue;  // mine's, which was too large
             }
             if (wanted_.ours) {
                 run(result, wanted_.references,
-                    order(result.collective, wanted_.algorithms, "", sizes), ranks, "", "");
+                    order(result.collective, wanted_.algorithms, "", wanted_.sizes_bytes), ranks,
+                    "", "");
             }
             for (const std::string& peer : wanted_.peers) {
-                run(result, wanted_.references, order(result.collective, {"mpi"}, "", sizes), ranks,
-                    setting_of(peer, result.collective), peer);
+                run_peer(result, ranks, peer);
             }
         }
         return result;
@@ -115,22 +129,57 @@ class Runs {
         return order;
     }
 
-    /// Each rank holds what it receives, at the most as much as its data; those of all ranks share memory when they are large.
-    std::vector<std::size_t> sizes_that_fit(int ranks, std::vector<std::string>& notes) const {
-        const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                            static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    /// What an answer allocates for itself is each rank's own: at the most as much as its data.
+    void run_mine(Simulated& result, int ranks) {
         std::vector<std::size_t> fit = wanted_.sizes_bytes;
         const auto left_out = std::erase_if(fit, [&](std::size_t bytes) {
-            return bytes > memory / 2 / static_cast<std::size_t>(ranks);
+            return bytes > memory_bytes() / 2 / static_cast<std::size_t>(ranks);
         });
         if (left_out > 0) {
-            notes.push_back(fmt::format(
-                "left out on {} ranks: {} of the sizes, which would not fit into this machine's "
-                "memory",
+            result.notes.push_back(fmt::format(
+                "mine on {} ranks, left out: {} of the sizes, which might not fit into this "
+                "machine's memory",
                 ranks, left_out
             ));
         }
-        return fit;
+        if (!fit.empty()) {
+            run(result, wanted_.mine_module, order("", {}, wanted_.mine, fit), ranks, "", "mine");
+        }
+    }
+
+    /// Peers allocate what they like, as much as the data and more; replayed, they allocate nothing.
+    void run_peer(Simulated& result, int ranks, const std::string& peer) {
+        constexpr std::size_t kSmall = std::size_t{1} << 30U;  // over all ranks
+        const std::string setting = setting_of(peer, result.collective);
+        std::vector<std::size_t> with_data;
+        for (const std::size_t bytes : wanted_.sizes_bytes) {
+            const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks);
+            const auto seconds = all_bytes <= kSmall ? std::nullopt
+                                                     : replayed_s(
+                                                           context_, wanted_.cluster, ranks,
+                                                           result.collective, bytes, setting
+                                                       );
+            if (seconds) {
+                Timed& time = result.times.emplace_back();
+                time.collective = result.collective;
+                time.algorithm = peer;
+                time.ranks = ranks;
+                time.size_bytes = bytes;
+                time.seconds = *seconds;
+            } else if (all_bytes <= std::max(kSmall, memory_bytes() / 4)) {
+                with_data.push_back(bytes);
+            } else {
+                result.notes.push_back(fmt::format(
+                    "{} on {} ranks, left out: {} bytes, which SMPI cannot replay, and which might "
+                    "not fit into this machine's memory",
+                    peer, ranks, bytes
+                ));
+            }
+        }
+        if (!with_data.empty()) {
+            run(result, wanted_.references, order(result.collective, {"mpi"}, "", with_data), ranks,
+                setting, peer);
+        }
     }
 
     void run(
@@ -141,11 +190,13 @@ class Runs {
         const std::string& setting,
         const std::string& name
     ) {
-        const std::vector<std::string> settings =
-            setting.empty() ? std::vector<std::string>() : std::vector<std::string>{setting};
-        const std::vector<std::string> line = on_cluster(
-            wanted_.cluster, ranks, folder_.path(), settings, module, nlohmann::json(order).dump()
-        );
+        std::vector<std::string> settings = {shared_pages(order.sizes_bytes)};
+        if (!setting.empty()) {
+            settings.push_back(setting);
+        }
+        std::vector<std::string> line =
+            on_cluster(wanted_.cluster, ranks, folder_.path(), settings);
+        line.insert(line.end(), {module.string(), nlohmann::json(order).dump()});
         RunOptions options;
         options.environment = {
             {"LC_ALL", "C"},

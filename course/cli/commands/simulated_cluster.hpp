@@ -1,0 +1,43 @@
+// The options of simulate and of simulate train that describe clusters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/cli/commands/command.hpp"
+#include "course/cli/simulate/cluster.hpp"
+
+namespace dist::cli {
+
+struct ClusterArguments {
+    std::string ranks = "4,16,64";
+    std::string latency = "2us";
+    std::string bandwidth = "10Gbit";
+    std::string compute = {};
+    std::string platform = {};
+};
+
+/// `arguments` live as long as the command.
+void add_cluster_options(Command& command, ClusterArguments& arguments);
+
+/// Errors  UsageError
+Cluster cluster_of(const ClusterArguments& arguments);
+
+/// Ascending.
+/// Errors  UsageError
+std::vector<int> ranks_of(const ClusterArguments& arguments);
+
+/// The module of an exercise's file for the simulator: `as`, or its own where that is empty.
+/// Errors  CommandError if it does not build
+std::filesystem::path build_mine(
+    Context& context, const std::string& exercise, const std::string& as
+);
+
+/// The module of the references.
+/// Errors  CommandError
+std::filesystem::path build_references(Context& context);
+
+/// What would be noticed only after a long simulation: files that cannot be written, and gnuplot where one is a picture.
+void check_outputs(const Context& context, const std::string& csv, const std::string& svg);
+
+}  // namespace dist::cli
