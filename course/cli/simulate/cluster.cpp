@@ -95,7 +95,8 @@ std::vector<std::string> on_cluster(
     const fs::path& folder,
     const std::vector<std::string>& settings,
     const fs::path& module,
-    const std::string& order
+    const std::string& order,
+    const std::string& log
 ) {
     std::vector<std::string> line = {"smpirun", "-np", std::to_string(ranks)};
     if (cluster.platform.empty()) {
@@ -120,7 +121,7 @@ std::vector<std::string> on_cluster(
     for (const std::string& setting : settings) {
         line.push_back("--cfg=" + setting);
     }
-    line.insert(line.end(), {"--log=root.threshold:error", module.string(), order});
+    line.insert(line.end(), {"--log=root.threshold:" + log, module.string(), order});
     return line;
 }
 

@@ -30,6 +30,7 @@ std::size_t parse_bytes(const std::string& text);
 /// The command line that runs `module` on that many ranks, one a machine. Writes what it needs into `folder`.
 ///
 /// settings  further ones of SMPI: "smpi/coll-selector:ompi".
+/// log       how much SimGrid tells: "error", "info".
 /// Errors    CommandError if the folder cannot be written.
 std::vector<std::string> on_cluster(
     const Cluster& cluster,
@@ -37,7 +38,8 @@ std::vector<std::string> on_cluster(
     const std::filesystem::path& folder,
     const std::vector<std::string>& settings,
     const std::filesystem::path& module,
-    const std::string& order
+    const std::string& order,
+    const std::string& log = "error"
 );
 
 }  // namespace dist::cli
