@@ -54,7 +54,7 @@ Exploration read_exploration(const std::string& output, int status) {
         found.end = Exploration::End::crashes;
     } else if (has("Max depth reached")) {
         found.why = fmt::format("one order of messages has more than {} steps", kMostSteps);
-    } else if (status == 0 && has("exploration ended")) {
+    } else if (status == 0 && (has("exploration ended") || has("did not do any transition"))) {
         found.end = Exploration::End::right;
     }
     return found;

@@ -43,8 +43,8 @@ std::string limits_of(const Proof& proof) {
     std::string text = "Each trial is one call of the test, on short inputs; no send is buffered.";
     if (proof.repeated > 0) {
         text += fmt::format(
-            " {} more {} the same messages as one of these.", counted(proof.repeated, "trial"),
-            proof.repeated == 1 ? "sends" : "send"
+            " {} more trial{} the same messages as one of these.", proof.repeated,
+            proof.repeated == 1 ? " sends" : "s send"
         );
     }
     return text + "\n";

@@ -66,11 +66,23 @@ void cut_plans(std::vector<RankLog>& logs, const harness::Board& board) {
     }
 }
 
+/// Ranks that wait for one that has left are not to blame.
+void blame_who_left(TestResult& test) {
+    const auto threw = [](const RankResult& rank) { return rank.phase == harness::Phase::threw; };
+    const auto failed = [](const RankResult& rank) { return !rank.failures.empty(); };
+    if (test.status == State::hang && std::ranges::any_of(test.per_rank, failed)) {
+        test.message.clear();
+        test.status = State::fail;
+    } else if (test.status == State::hang && std::ranges::any_of(test.per_rank, threw)) {
+        test.status = State::fail;
+    }
+}
+
 [[noreturn]] void refuse(const Ended& ended, int ranks) {
     const std::string words = ended.output.substr(0, ended.output.find('\n'));
     const std::string why = ended.timed_out ? "took too long and was ended"
                             : ended.status > 128
-                                ? fmt::format("died of signal {}", ended.status - 128)
+                                ? fmt::format("died of signal {}: {}", ended.status - 128, words)
                                 : fmt::format("ended with exit status {}: {}", ended.status, words);
     throw CommandError(
         ended.timed_out      ? exit_status::kHang
@@ -91,7 +103,7 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
     order.folder = folder.path().string();
     std::vector<std::string> settings;
     if (!wanted.replay.empty()) {
-        settings = {kNoBuffers, "model-check/replay:" + wanted.replay};
+        settings = {"model-check/replay:" + wanted.replay, kNoBuffers};  // in this order
     }
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}};
@@ -120,12 +132,16 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
     const auto still = [&](const harness::Slot& slot) { return stands_still(slot); };
     const bool hangs = std::any_of(board->slot, board->slot + wanted.ranks, still);
     const auto finished = [](const RankLog& log) { return log.finished; };
-    if (!planned || ended.timed_out || ended.status > 128 ||
+    // SimGrid 3 ends with status 0 after a deadlock, SimGrid 4 by SIGABRT
+    const bool deadlock = ended.output.find("eadlock") != std::string::npos ||
+                          ended.output.find("DEADLOCK") != std::string::npos;
+    if (!planned || ended.timed_out || (ended.status > 128 && !deadlock) ||
         (!hangs && !std::ranges::all_of(job.logs, finished))) {
         refuse(ended, wanted.ranks);
     }
     cut_plans(job.logs, *board);
     result.tests = judge(job).tests;
+    std::ranges::for_each(result.tests, blame_who_left);
     locate(context, wanted.module, wanted.source, result.tests);
     result.trials = lines_of_file<simulation::Trial>(job.folder / simulation::kTrialsFile);
     result.messages = lines_of_file<simulation::Message>(job.folder / simulation::kMessagesFile);

@@ -23,14 +23,12 @@ void all_to_all(std::span<const float> in, std::span<float> out, const Communica
     std::ranges::copy(block(in, r), block(out, r).begin());
     const int n = static_cast<int>(m);
     std::vector<MPI_Request> requests;
+    std::vector<float> incoming(m);
     for (int s = 1; s < p; ++s) {
         const int dst = (r + s) % p;
         MPI_CHECK(MPI_Isend(
             block(in, dst).data(), n, MPI_FLOAT, dst, 0, comm.handle(), &requests.emplace_back()
         ));
-    }
-    std::vector<float> incoming(m);
-    for (int s = 1; s < p; ++s) {
         MPI_Status status;
         MPI_CHECK(MPI_Recv(incoming.data(), n, MPI_FLOAT, MPI_ANY_SOURCE, 0, comm.handle(), &status)
         );

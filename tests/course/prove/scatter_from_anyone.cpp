@@ -32,13 +32,14 @@ void scatter(std::span<const float> in, std::span<float> out, int root, const Co
     };
     expects(out.size() == chunk(root).size(), "scatter: out must be as long as this rank's chunk");
     std::vector<MPI_Request> requests(static_cast<std::size_t>(p), MPI_REQUEST_NULL);
-    for (int s = 1; s < p; ++s) {
-        const int dst = (root + p - s) % p;
-        const auto part = chunk(dst);
-        MPI_CHECK(MPI_Isend(
-            part.data(), static_cast<int>(part.size()), MPI_FLOAT, dst, 0, comm.handle(),
-            &requests[static_cast<std::size_t>(dst)]
-        ));
+    for (int dst = 0; dst < p; ++dst) {
+        if (dst != root) {
+            const auto part = chunk(dst);
+            MPI_CHECK(MPI_Isend(
+                part.data(), static_cast<int>(part.size()), MPI_FLOAT, dst, 0, comm.handle(),
+                &requests[static_cast<std::size_t>(dst)]
+            ));
+        }
     }
     std::ranges::copy(chunk(root), out.begin());
     MPI_CHECK(MPI_Waitall(p, requests.data(), MPI_STATUSES_IGNORE));

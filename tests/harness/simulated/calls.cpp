@@ -67,6 +67,9 @@ Departures& departures(int from, int to) {
 
 RequestText noted(const char* name, bool is_send, int rank, int tag, int bytes, MPI_Comm comm) {
     RequestText text = request_text(name, is_send, rank, tag, bytes, members_of(comm));
+    if (messages_fail()) {
+        return text;
+    }
     if (is_send && text.peer >= 0) {
         Departures& to = departures(world_rank(), text.peer);
         to.at_s[to.sent++ % Departures::kUnderWay] = departure_s();
