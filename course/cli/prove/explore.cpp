@@ -27,6 +27,17 @@ long number_before(const std::string& words, const std::string& output) {
     return std::atol(output.c_str() + begin);
 }
 
+/// The first line in which SimGrid says what it cannot do; all that it says where there is none.
+std::string first_complaint(const std::string& output) {
+    const std::string words = "[root/CRITICAL] ";
+    const std::size_t at = output.find(words);
+    if (at == std::string::npos) {
+        return output;
+    }
+    const std::size_t begin = at + words.size();
+    return output.substr(begin, output.find('\n', begin) - begin);
+}
+
 /// The path in "--cfg=model-check/replay:'1;3;1'".
 std::string path_in(const std::string& output) {
     const std::string words = "model-check/replay:";
@@ -75,7 +86,7 @@ Exploration explore(
          "model-check/search-critical:no"},
         module, nlohmann::json(order).dump(), "info"
     );
-    line.insert(line.begin() + 1, {"-wrapper", "simgrid-mc"});
+    line.insert(line.begin() + 1, {"-wrapper", "simgrid-mc", "--log=xbt_cfg.threshold:error"});
     long states = 0;
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}};
@@ -95,7 +106,9 @@ Exploration explore(
         } else if (ended.called_off) {
             found.why = "there are more states than were asked for (--states)";
         } else {
-            throw CommandError(exit_status::kOurs, "simgrid-mc gave no verdict: " + ended.output);
+            throw CommandError(
+                exit_status::kOurs, "simgrid-mc gave no verdict: " + first_complaint(ended.output)
+            );
         }
     }
     return found;

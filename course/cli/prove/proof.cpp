@@ -10,6 +10,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
 #include "course/cli/prove/explore.hpp"
+#include "course/cli/report/failure_text.hpp"
 #include "course/runtime/clock.hpp"
 
 namespace dist::cli {
@@ -118,6 +119,10 @@ class Prover {
             if (!go_through(number, candidate, candidates.size())) {
                 break;
             }
+        }
+        if (failed != rehearsal.tests.end() && !proof_.wrong && proof_.cut_short.empty()) {
+            proof_.cut_short =
+                fmt::format("{} fails in another way: {}", failed->name, in_one_line(*failed));
         }
         progress_.clear();
         proof_.seconds = watch_.elapsed_s();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -148,12 +150,21 @@ void append(const char* file, const std::string& line) {
     close(to);
 }
 
+OwnExceptions::OwnExceptions() {
+    std::memcpy(kept_.data(), abi::__cxa_get_globals(), kept_.size());
+    std::memset(static_cast<void*>(abi::__cxa_get_globals()), 0, kept_.size());
+}
+
+OwnExceptions::~OwnExceptions() {
+    std::memcpy(static_cast<void*>(abi::__cxa_get_globals()), kept_.data(), kept_.size());
+}
+
 bool EndOfAll::is_near() const {
     return std::uncaught_exceptions() > exceptions_;
 }
 
 EndOfAll::~EndOfAll() {
-    if (is_near()) {
+    if (is_near() && !exploring()) {
         std::_Exit(0);
     }
 }

@@ -28,6 +28,19 @@ std::size_t hash_of_calls();
 /// Appends a line to a file of the folder, if there is one.
 void append(const char* file, const std::string& line);
 
+/// While it lives, exceptions of other ranks are not this one's: all are one thread, by which C++ keeps those in flight.
+class OwnExceptions {
+  public:
+    OwnExceptions();
+    ~OwnExceptions();
+    OwnExceptions(const OwnExceptions&) = delete;
+    OwnExceptions& operator=(const OwnExceptions&) = delete;
+
+  private:
+    // what they are to the C++ ABI: a pointer to those that are caught, and how many are not
+    std::array<unsigned char, sizeof(void*) + sizeof(unsigned)> kept_{};
+};
+
 /// SimGrid ends ranks that can never go on by an exception, which code under test may catch. The first that leaves the scope of
 /// one of these by an exception ends all ranks, and what they have written stays as it is.
 class EndOfAll {
@@ -51,6 +64,7 @@ class Waiting {
     Waiting& operator=(const Waiting&) = delete;
 
   private:
+    OwnExceptions own_;
     EndOfAll end_;
 };
 

@@ -84,7 +84,9 @@ bool run_trial(int p, const std::function<void(const Communicator&)>& body) {
     }
     const bool failed = current_test().outcome != Outcome::pass;
     if (order().trial != 0 && failed && current_test().outcome != Outcome::skipped) {
-        MC_random(0, 0);  // a step, since the checker loses its way where a rank fails before its first one
+        MC_random(
+            0, 0
+        );  // a step, since the checker loses its way where a rank fails before its first one
         MC_assert(exploring() ? 0 : 1);
     }
     if (exploring()) {
