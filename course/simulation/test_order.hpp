@@ -1,4 +1,5 @@
-// What the command asks of an exercise's test on SimGrid's MPI: JSON on the test's command line. A test is a row of trials:
+// What the command asks of an exercise's test on SimGrid's MPI: a file of JSON, which the test's
+// command line names. A test is a row of trials:
 // one is one body of on_ranks, on one world. They are numbered alike on all ranks, from 1.
 #pragma once
 

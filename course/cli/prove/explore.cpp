@@ -84,7 +84,7 @@ Exploration explore(
         {}, ranks, folder.path(),
         {kNoBuffers, fmt::format("model-check/max-depth:{}", kMostSteps),
          "model-check/search-critical:no"},
-        module, nlohmann::json(order).dump(), "info"
+        module, write_order(order, folder.path()).string(), "info"
     );
     line.insert(line.begin() + 1, {"-wrapper", "simgrid-mc", "--log=xbt_cfg.threshold:error"});
     long states = 0;

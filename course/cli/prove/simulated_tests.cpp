@@ -96,6 +96,12 @@ void blame_who_left(TestResult& test) {
 
 }  // namespace
 
+fs::path write_order(const simulation::TestOrder& order, const fs::path& folder) {
+    const fs::path file = folder / "order.json";
+    std::ofstream(file) << nlohmann::json(order).dump();
+    return file;
+}
+
 SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted) {
     const RunFolder folder(context, false);
     const BoardFile board(folder.path());
@@ -109,13 +115,13 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
     options.environment = {{"LC_ALL", "C"}};
     options.folder = folder.path();
     options.time_limit_s = wanted.time_limit_s;
-    const Ended ended = run(
-        context,
-        on_cluster(
-            {}, wanted.ranks, folder.path(), settings, wanted.module, nlohmann::json(order).dump()
-        ),
-        options
-    );
+    const Ended ended =
+        run(context,
+            on_cluster(
+                {}, wanted.ranks, folder.path(), settings, wanted.module,
+                write_order(order, folder.path()).string()
+            ),
+            options);
 
     Job job;
     job.folder = folder.path();

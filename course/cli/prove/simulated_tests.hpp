@@ -30,6 +30,11 @@ struct SimulatedRun {
 /// SimGrid's model checker takes no send for done before its receive has begun; nor does this.
 inline constexpr const char* kNoBuffers = "smpi/buffering:zero";
 
+/// Writes the order into the folder; the file. smpirun would cut a command line with it at each space.
+std::filesystem::path write_order(
+    const simulation::TestOrder& order, const std::filesystem::path& folder
+);
+
 /// Errors  CommandError where the simulation ends without a word of its tests; Interrupted
 SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted);
 

@@ -1,6 +1,7 @@
 // main() of an exercise's test on SimGrid's MPI, which calls it once for each rank.
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <mpi.h>
@@ -65,7 +66,8 @@ int main(int argc, char** argv) {
     int provided = 0;
     PMPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    simulated::set_order(nlohmann::json::parse(argv[1]).get<dist::simulation::TestOrder>());
+    std::ifstream file(argv[1]);
+    simulated::set_order(nlohmann::json::parse(file).get<dist::simulation::TestOrder>());
     simulated::run_tests();
     const simulated::EndOfAll end;
     PMPI_Finalize();
