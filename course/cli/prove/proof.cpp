@@ -37,6 +37,7 @@ struct Candidate {
     std::string test;
     long calls = 0;
     std::map<int, std::size_t> messages;  // of each rank
+    std::string unsuited;
 };
 
 std::map<long, Candidate> candidates_in(const std::vector<Trial>& trials) {
@@ -46,6 +47,7 @@ std::map<long, Candidate> candidates_in(const std::vector<Trial>& trials) {
         candidate.test = trial.test;
         candidate.calls += trial.calls;
         candidate.messages[trial.rank] = trial.messages;
+        candidate.unsuited = trial.unsuited.empty() ? candidate.unsuited : trial.unsuited;
     }
     return all;
 }
@@ -60,6 +62,13 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
             continue;
         }
         with_messages.insert(candidate.test);
+        if (!candidate.unsuited.empty()) {
+            const std::string text = candidate.test + ": " + candidate.unsuited;
+            if (std::ranges::find(proof.left_out, text) == proof.left_out.end()) {
+                proof.left_out.push_back(text);
+            }
+            continue;
+        }
         if (seen.insert(candidate.messages).second) {
             some.emplace(number, candidate);
         } else {
@@ -67,8 +76,10 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
         }
     }
     for (const TestResult& test : rehearsal.tests) {
-        if (test.status == State::skipped || !with_messages.contains(test.name)) {
-            proof.left_out.push_back(test.name);
+        if (test.status == State::skipped) {
+            proof.left_out.push_back(test.name + ": " + test.message);
+        } else if (!with_messages.contains(test.name)) {
+            proof.left_out.push_back(test.name + ": no messages");
         }
     }
     return some;
@@ -111,7 +122,7 @@ class Prover {
         std::map<long, Candidate> candidates = chosen(rehearsal, proof_);
         if (failed != rehearsal.tests.end()) {
             // the last that was begun fails as soon as it is looked at
-            candidates = {{rehearsal.last_trial, {failed->name, 0, {}}}};
+            candidates = {{rehearsal.last_trial, {failed->name, 0, {}, {}}}};
             proof_.repeated = 0;
             proof_.left_out.clear();
         }

@@ -47,7 +47,11 @@ std::string limits_of(const Proof& proof) {
             proof.repeated == 1 ? " sends" : "s send"
         );
     }
-    return text + "\n";
+    text += "\n";
+    for (const std::string& left_out : proof.left_out) {
+        text += fmt::format("  not explored: {}\n", left_out);
+    }
+    return text;
 }
 
 nlohmann::ordered_json waits_of(const TestResult& test) {

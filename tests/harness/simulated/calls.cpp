@@ -100,6 +100,14 @@ void give(const MPI_Status& status, MPI_Status* to) {
     }
 }
 
+/// The checker takes a message that is longer than its room for a fault of the program, whatever the program does about it.
+int looked_at(int code) {
+    if (code != MPI_SUCCESS) {
+        simulated::unsuited() = "a message does not fit into its room";
+    }
+    return code;
+}
+
 int wait_for(MPI_Request* request, MPI_Status* status) {
     const auto found = under_way.find(*request);
     if (found == under_way.end()) {
@@ -109,7 +117,7 @@ int wait_for(MPI_Request* request, MPI_Status* status) {
     under_way.erase(found);
     MPI_Status got;
     const Waiting here(message.text);
-    const int code = PMPI_Wait(request, &got);
+    const int code = looked_at(PMPI_Wait(request, &got));
     if (message.text.direction == Direction::receive) {
         note_arrival(got, message.comm, message.text.call);
     }
@@ -234,7 +242,7 @@ int MPI_Recv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_S
     }
     MPI_Status got;
     const Waiting here(text);
-    const int code = receive(b, n, t, src, tag, c, &got);
+    const int code = looked_at(receive(b, n, t, src, tag, c, &got));
     note_arrival(got, c, text.call);
     give(got, s);
     return code;
@@ -315,13 +323,19 @@ int MPI_Sendrecv(
     int received = MPI_SUCCESS;
     {
         const Waiting here(receiving);
-        received = PMPI_Wait(&receive, &got);
+        received = looked_at(PMPI_Wait(&receive, &got));
         note_arrival(got, c, receiving.call);
     }
     const Waiting here(sending);
     const int sent = PMPI_Wait(&send, MPI_STATUS_IGNORE);
     give(got, s);
     return received != MPI_SUCCESS ? received : sent;
+}
+
+int MPI_Comm_split(MPI_Comm c, int color, int key, MPI_Comm* made) {
+    simulated::unsuited() = "it makes a communicator, by many messages of SimGrid's own";
+    const simulated::OwnExceptions own;
+    return PMPI_Comm_split(c, color, key, made);
 }
 
 int MPI_Barrier(MPI_Comm c) {

@@ -124,6 +124,7 @@ bool exploring() {
 void begin_calls() {
     call_count = 0;
     call_hash = 0;
+    unsuited().clear();
 }
 
 void note_call(const std::string& text) {
@@ -133,6 +134,11 @@ void note_call(const std::string& text) {
 
 long calls() {
     return call_count;
+}
+
+std::string& unsuited() {
+    static std::string why;
+    return why;
 }
 
 std::size_t hash_of_calls() {

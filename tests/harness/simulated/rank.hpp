@@ -23,6 +23,8 @@ bool exploring();
 void begin_calls();
 void note_call(const std::string& text);
 long calls();
+/// Why the model checker cannot go through what this rank did since; empty: it can.
+std::string& unsuited();
 std::size_t hash_of_calls();
 
 /// Appends a line to a file of the folder, if there is one.

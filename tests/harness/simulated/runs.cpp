@@ -93,9 +93,12 @@ bool run_trial(int p, const std::function<void(const Communicator&)>& body) {
     }
     if (world_rank() < p) {
         write_ahead(end);
-        const simulation::Trial done{
-            world_rank(), trial, current_test().name, simulated::calls(),
-            simulated::hash_of_calls()};
+        const simulation::Trial done{world_rank(),
+                                     trial,
+                                     current_test().name,
+                                     simulated::calls(),
+                                     simulated::hash_of_calls(),
+                                     simulated::unsuited()};
         simulated::append(simulation::kTrialsFile, nlohmann::json(done).dump());
     }
     if (order().trial != 0) {
