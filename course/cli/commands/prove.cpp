@@ -107,7 +107,8 @@ void add_prove(Command& app, Context& context) {
     command.add_option("-n,--ranks", arguments->ranks, "Ranks").between(2, 6).capture_default_str();
     command.add_option("--as", arguments->as, "File in the place of the exercise's");
     command.add_option("--test", arguments->test, "Only tests whose name holds this text");
-    command.add_option("--states", arguments->states, "Of all trials, at most")
+    command
+        .add_option("--states", arguments->states, "Of all trials, at most; looked at between them")
         .capture_default_str();
     command.add_option("--time-limit", arguments->time_limit_s, "Seconds").capture_default_str();
     command.add_option("--replay", arguments->replay, "The order that an earlier proof has found");
