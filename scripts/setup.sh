@@ -5,7 +5,7 @@
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
 #   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
 #   scripts/setup.sh grade    bubblewrap: `grade`
-#   scripts/setup.sh simulate SimGrid: `simulate`
+#   scripts/setup.sh simulate SimGrid: `simulate`, `prove`
 #   scripts/setup.sh test     what only tests need: `test` skips by name what cannot be tried without
 #
 # As root, or with a sudo that asks for no password, it installs; on a terminal it asks first;

@@ -3,6 +3,9 @@
 find_path(SimGrid_SMPI_INCLUDE_DIR mpi.h PATH_SUFFIXES smpi NO_CMAKE_SYSTEM_PATH PATHS /usr/include/smpi)
 find_library(SimGrid_LIBRARY simgrid)
 find_program(SimGrid_SMPIRUN smpirun)
+# What smpirun starts; and, from SimGrid 4 on, what starts that again and again, once for each order of messages.
+find_program(SimGrid_SMPIMAIN smpimain PATH_SUFFIXES simgrid PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib /usr/local/lib)
+find_program(SimGrid_MODEL_CHECKER simgrid-mc)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(SimGrid REQUIRED_VARS SimGrid_LIBRARY SimGrid_SMPI_INCLUDE_DIR SimGrid_SMPIRUN)

@@ -175,6 +175,9 @@ if(SimGrid_FOUND)
         LIBRARIES ${smpi_others} dist::student_warnings)
       link_needs(${name}_simulated PRIVATE mpi dist::runtime_smpi)
       add_parts(${name}_simulated simulated_object dist_runtime_smpi ${smpi_others})
+      # for `prove`: the same file in its test
+      add_simulated_test(${name} ${PROJECT_SOURCE_DIR}/exercises/${EXERCISE_${name}_chapter}/${name}.cpp
+        ${PROJECT_SOURCE_DIR}/tests/${EXERCISE_${name}_chapter}/${name}_test.cpp ${smpi_others})
     endif()
   endforeach()
 endif()

@@ -56,3 +56,23 @@ if(LibTorch_FOUND)
   add_test(NAME simulated_models COMMAND simulated_models_test)
   set_tests_properties(simulated_models PROPERTIES LABELS cli TIMEOUT 300)
 endif()
+
+# Tests of exercises on simulated ranks, and every order of their messages.
+add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp)
+target_link_libraries(prove_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(prove_test PRIVATE
+  REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+add_dependencies(prove_test shardlings_cli)
+add_test(NAME prove_texts COMMAND prove_test ~[simulated]~[prove])
+set_tests_properties(prove_texts PROPERTIES LABELS cli)
+# NAME runs the tests of that tag, or says what is missing.
+function(add_prove_test name tag program missing)
+  if(program)
+    add_test(NAME ${name} COMMAND prove_test [${tag}])
+  else()
+    add_test(NAME ${name} COMMAND sh -c "echo '${missing}'; exit 77")
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS cli TIMEOUT 1800 SKIP_RETURN_CODE 77)
+endfunction()
+add_prove_test(simulated_tests simulated "${SimGrid_SMPIRUN}" "SimGrid is not installed")
+add_prove_test(prove prove "${SimGrid_MODEL_CHECKER}" "simgrid-mc, of SimGrid 4, is not installed")

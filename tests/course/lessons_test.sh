@@ -2,8 +2,8 @@
 # Checks that README.md and the lessons show what really happens: runs each fenced block marked
 # `console check` (its first line is `$ COMMAND`) and compares the lines that follow with the
 # command's output. `...` in a line stands for anything within that line: times, counts, places.
-# A block marked `console check gpu` needs CUDA and NCCL to be built, one marked `console check simgrid` SimGrid: without
-# them it is skipped.
+# A block marked `console check gpu` needs CUDA and NCCL to be built, one marked `console check simgrid` SimGrid, one marked
+# `console check simgrid-mc` its model checker, of SimGrid 4: without them it is skipped.
 #
 # usage: lessons_test.sh [--renew] [TEXT]    only blocks whose command holds TEXT
 #        --renew writes into the lesson what is printed now, where that is something else: read the diff
@@ -21,15 +21,18 @@ export NO_COLOR=1
 gpu_missing=
 simgrid_missing=
 command -v smpirun >/dev/null || simgrid_missing="SimGrid is not installed"
+checker_missing=
+command -v simgrid-mc >/dev/null || checker_missing="simgrid-mc, of SimGrid 4, is not installed"
 
 # Blocks become files: 001.command, 001.expected and 001.place (file:line).
 split_into_blocks() { # FILE...
     awk -v work="$work" '
-        /^```console check( gpu| simgrid)? *$/ {
+        /^```console check( gpu| simgrid| simgrid-mc)? *$/ {
             inside = 1
             base = sprintf("%s/%03d", work, ++count)
             if (/gpu/) printf "" > (base ".gpu")
-            if (/simgrid/) printf "" > (base ".simgrid")
+            if (/simgrid *$/) printf "" > (base ".simgrid")
+            if (/simgrid-mc/) printf "" > (base ".simgrid-mc")
             next
         }
         /^```/ && inside { inside = 0; close(base ".expected"); next }
@@ -47,7 +50,7 @@ split_into_blocks() { # FILE...
 
 # Long work on a slow machine tells how far it is; that is no part of a lesson.
 without_progress() {
-    grep -vE '^((building( the command)?|simulating) [0-9]+.*|Building the stack for SimGrid|  +[0-9]+ s  .*)$'
+    grep -vE '^((building( the command)?|simulating|proving on) [0-9]+.*|Building the stack for SimGrid|  +[0-9]+ s  .*)$'
 }
 
 # Prints standard input with each line that matches the expected one replaced by it.
@@ -111,6 +114,10 @@ check() { # BASE
         printf 'skip  %s  %s   %s\n' "$place" "$command" "$simgrid_missing"
         return
     fi
+    if [ -e "$1.simgrid-mc" ] && [ -n "$checker_missing" ]; then
+        printf 'skip  %s  %s   %s\n' "$place" "$command" "$checker_missing"
+        return
+    fi
     bash -c "$command" </dev/null 2>&1 | without_progress | normalised "$1.expected" >"$1.got"
     if diff -u --label "$place" --label "what it prints" "$1.expected" "$1.got" >"$1.diff"; then
         printf 'ok    %s  %s\n' "$place" "$command"
@@ -126,7 +133,8 @@ split_into_blocks README.md notebooks_md/*.md
 if [ -n "$renew" ]; then
     for block in $(printf '%s\n' "$work"/*.command | sort -r); do  # the last first: lines above stay where they are
         if [[ $(cat "$block") == *"$only"* ]] && ! { [ -e "${block%.command}.gpu" ] && [ -n "$gpu_missing" ]; } &&
-            ! { [ -e "${block%.command}.simgrid" ] && [ -n "$simgrid_missing" ]; }; then
+            ! { [ -e "${block%.command}.simgrid" ] && [ -n "$simgrid_missing" ]; } &&
+            ! { [ -e "${block%.command}.simgrid-mc" ] && [ -n "$checker_missing" ]; }; then
             renew "${block%.command}"
         fi
     done

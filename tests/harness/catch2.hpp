@@ -1,7 +1,9 @@
 // One include for Catch2 version 2 (one header) and 3 (a library).
 #pragma once
 
-#if __has_include(<catch2/catch_test_macros.hpp>)
+#if defined(SHARDLINGS_SIMULATED)
+#include "tests/harness/simulated/checks.hpp"
+#elif __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -69,6 +69,7 @@ struct Traffic {
     std::set<int> sent_to;       // ranks in `comm`
     std::set<int> received_from;
     long collectives = 0;  // MPI collectives called on this rank
+    bool counted = true;  // false in a simulation, where nothing is: within() then asks for nothing
 
     /// All ranks that this one exchanged messages with.
     [[nodiscard]] std::set<int> partners() const;

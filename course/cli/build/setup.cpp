@@ -107,4 +107,18 @@ void notice_gloo(const Context& context) {
     }
 }
 
+void ensure_model_checker(const Context& context) {
+    ensure_simgrid(context);
+    if (cached_value(context, "SimGrid_MODEL_CHECKER").empty()) {
+        configure(context);  // it may have come since
+    }
+    if (cached_value(context, "SimGrid_MODEL_CHECKER").empty()) {
+        throw CommandError(
+            exit_status::kUsage,
+            "prove needs simgrid-mc, which SimGrid has from version 4 on (Debian 13: apt-get "
+            "install libsimgrid-dev); here is an older one"
+        );
+    }
+}
+
 }  // namespace dist::cli

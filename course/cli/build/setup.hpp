@@ -32,6 +32,10 @@ std::filesystem::path gloo_folder(const Context& context);
 /// Errors  as configure
 void notice_gloo(const Context& context);
 
+/// SimGrid with its model checker, known to the build.
+/// Errors  as ensure_simgrid; CommandError, status 2, where this system's SimGrid has none
+void ensure_model_checker(const Context& context);
+
 /// LibTorch, installed and known to the build.
 /// Errors  as install and configure
 void ensure_torch(const Context& context);

@@ -33,6 +33,7 @@ void add_plot(Command& app, Context& context);
 void add_grade(Command& app, Context& context);
 void add_simulate(Command& app, Context& context);
 void add_trace(Command& app, Context& context);
+void add_prove(Command& app, Context& context);
 void add_check(Command& app, Context& context);
 void add_demo(Command& app, Context& context);
 void add_test(Command& app, Context& context);

@@ -156,6 +156,10 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
             "simulate runs on it, and installs it when first asked for"
         ),
         useful(
+            "simgrid-mc", first_line(context, {"sh", "-c", "command -v simgrid-mc"}),
+            "prove needs it: SimGrid 4 has it (Debian 13: apt-get install libsimgrid-dev)"
+        ),
+        useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),
             "bench --svg and plot install it when first asked for"
         ),

@@ -183,14 +183,12 @@ void trace_training(Context& context, const TrainOptions& options, std::vector<s
     train(context, options, words);
 }
 
-/// Returns whether `trace train` was asked for, once the line is parsed.
-std::shared_ptr<bool> add_training(const Command& trace, Context& context) {
+Command add_training(const Command& trace, Context& context) {
     auto command = trace.add_subcommand("train", "Ten steps of a training, a file for each rank");
     auto options = std::make_shared<TrainOptions>();
-    auto asked = std::make_shared<bool>(false);
     auto ranks = command.add_option("-n,--ranks", options->ranks, "Processes");
     ranks.capture_default_str();
-    command.add_option("--hostfile", options->hostfile, "Hosts in the place of this one");
+    command.add_option("--hostfile", options->hostfile, kHostfileHelp);
     command.add_option("--stack", options->stack, "Whose code carries the gradients")
         .one_of({"reference", "mine"})
         .capture_default_str();
@@ -201,12 +199,11 @@ std::shared_ptr<bool> add_training(const Command& trace, Context& context) {
         "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
     );
     pass_on_the_rest(command, context);
-    command.callback([&context, command, options, ranks, asked] {
-        *asked = true;
+    command.callback([&context, command, options, ranks] {
         options->ranks_given = ranks.count() > 0;
         trace_training(context, *options, command.remaining());
     });
-    return asked;
+    return command;
 }
 
 }  // namespace
@@ -234,9 +231,9 @@ void add_trace(Command& app, Context& context) {
         "  ./shardlings trace ring_shift -n 3 --text\n"
         "  ./shardlings trace train --parallel ddp"
     );
-    const auto training = add_training(command, context);
+    const Command training = add_training(command, context);
     command.callback([&context, arguments, training] {
-        if (!*training) {
+        if (!training.parsed()) {
             trace_exercise(context, *arguments);
         }
     });

@@ -54,15 +54,19 @@ struct Program {
     std::string needs = "mpi";
     bool on_stand_in = false;  // a GPU exercise, without CUDA and NCCL: see gpu.hpp
     bool simulated =
-        false;            // a module for SimGrid's MPI, no test: see scripts/cmake/exercises.cmake
-    bool files = false;   // as Exercise::files
-    bool vetted = false;  // an exercise: its tests are those of its source
+        false;  // a module for SimGrid's MPI, no test: see scripts/cmake/exercises.cmake
+    bool simulated_test = false;  // the test, as such a module
+    bool files = false;           // as Exercise::files
+    bool vetted = false;          // an exercise: its tests are those of its source
     bool looked_at =
         false;  // its object, too: see vet.hpp. What nvcc makes of a file is another thing
 
     [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
     [[nodiscard]] std::string target() const {
-        return name + (simulated ? "_simulated" : on_stand_in ? "_host_test" : "_test");
+        return name + (simulated_test ? "_simulated_test"
+                       : simulated    ? "_simulated"
+                       : on_stand_in  ? "_host_test"
+                                      : "_test");
     }
 };
 Program program_of(const Exercise& exercise);

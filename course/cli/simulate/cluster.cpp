@@ -93,7 +93,8 @@ std::vector<std::string> on_cluster(
     const Cluster& cluster,
     int ranks,
     const fs::path& folder,
-    const std::vector<std::string>& settings
+    const std::vector<std::string>& settings,
+    const std::string& log
 ) {
     std::vector<std::string> line = {"smpirun", "-np", std::to_string(ranks)};
     if (cluster.platform.empty()) {
@@ -118,7 +119,7 @@ std::vector<std::string> on_cluster(
     for (const std::string& setting : settings) {
         line.push_back("--cfg=" + setting);
     }
-    line.emplace_back("--log=root.threshold:error");
+    line.push_back("--log=root.threshold:" + log);
     return line;
 }
 

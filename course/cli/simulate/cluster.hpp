@@ -31,12 +31,14 @@ std::size_t parse_bytes(const std::string& text);
 /// needs into `folder`.
 ///
 /// settings  further ones of SMPI: "smpi/coll-selector:ompi".
+/// log       how much SimGrid tells: "error", "info".
 /// Errors    CommandError if the folder cannot be written.
 std::vector<std::string> on_cluster(
     const Cluster& cluster,
     int ranks,
     const std::filesystem::path& folder,
-    const std::vector<std::string>& settings
+    const std::vector<std::string>& settings,
+    const std::string& log = "error"
 );
 
 }  // namespace dist::cli

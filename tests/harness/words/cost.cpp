@@ -59,6 +59,9 @@ std::string list(const std::set<int>& ranks) {
 }
 
 Comparison within(const Traffic& traffic, const Cost& cost) {
+    if (!traffic.counted) {
+        return {};
+    }
     Complaints found;
     found.check("sent", traffic.messages_sent, "message", cost.messages_sent);
     found.check("sent", traffic.bytes_sent, "byte", cost.bytes_sent);

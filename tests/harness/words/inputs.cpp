@@ -135,13 +135,6 @@ std::vector<float> poison(std::size_t n) {
     return std::vector<float>(n, std::numeric_limits<float>::quiet_NaN());
 }
 
-std::vector<std::size_t> lengths(int p) {
-    const auto ranks = static_cast<std::size_t>(p);
-    constexpr std::uint64_t kSpread = 3000;
-    const std::size_t drawn = 1001 + seeded_bits(~seed(), ranks) % kSpread;
-    return {7, 0, 1, ranks - 1, ranks, ranks + 1, 1000, drawn, 300'000};
-}
-
 double tolerance(ReduceOp op, int p) {
     return op == ReduceOp::mean ? 8.0 * (p + 1) / (1 << 24) : 0.0;
 }

@@ -1,6 +1,7 @@
 #include "tests/harness/words/patterns.hpp"
 
 #include <unistd.h>
+#include <utility>
 
 #include "course/protocol/protocol.hpp"
 #include "tests/harness/job/runs.hpp"
@@ -153,14 +154,22 @@ void on_many_ranks(const Attempt& attempt) {
 }
 
 void two_in_a_row(const Attempt& attempt, const std::string& why) {
-    on_ranks({3, 2, 4, 5}, [&](const Communicator& comm) {
-        const int last = comm.size() - 1;
-        for (const int late : {-1, 0, last}) {
-            for (const int root : next_roots(attempt, last, late)) {
-                calls_in_a_row(attempt, late, root, why, comm);
+    const auto tries_on = [&](int p) {
+        std::vector<std::pair<int, int>> tries;  // who is late, and where the second call goes
+        for (const int late : {-1, 0, p - 1}) {
+            for (const int root : next_roots(attempt, p - 1, late)) {
+                tries.emplace_back(late, root);
             }
         }
-    });
+        return tries;
+    };
+    on_ranks_each(
+        {3, 2, 4, 5}, [&](int p) { return tries_on(p).size(); },
+        [&](const Communicator& comm, std::size_t number) {
+            const auto [late, root] = tries_on(comm.size())[number];
+            calls_in_a_row(attempt, late, root, why, comm);
+        }
+    );
 }
 
 void on_other_communicators(const Attempt& attempt) {

@@ -1,0 +1,118 @@
+#include "course/cli/prove/explore.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "course/cli/launch/run_folder.hpp"
+#include "course/cli/process/error.hpp"
+#include "course/cli/process/subprocess.hpp"
+#include "course/cli/prove/simulated_tests.hpp"
+#include "course/cli/simulate/cluster.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr int kMostSteps = 5000;  // of one order of messages
+
+/// The number in front of these words, the last time they were said; 0 if never.
+long number_before(const std::string& words, const std::string& output) {
+    const std::size_t at = output.rfind(words);
+    if (at == std::string::npos) {
+        return 0;
+    }
+    std::size_t begin = at;
+    while (begin > 0 && output[begin - 1] >= '0' && output[begin - 1] <= '9') {
+        --begin;
+    }
+    return std::atol(output.c_str() + begin);
+}
+
+/// The first line in which SimGrid says what it cannot do; all that it says where there is none.
+std::string first_complaint(const std::string& output) {
+    const std::string words = "[root/CRITICAL] ";
+    const std::size_t at = output.find(words);
+    if (at == std::string::npos) {
+        return output;
+    }
+    const std::size_t begin = at + words.size();
+    return output.substr(begin, output.find('\n', begin) - begin);
+}
+
+/// The path in "--cfg=model-check/replay:'1;3;1'".
+std::string path_in(const std::string& output) {
+    const std::string words = "model-check/replay:";
+    const std::size_t at = output.find(words);
+    if (at == std::string::npos) {
+        return "";
+    }
+    const std::size_t begin = output.find_first_of("0123456789", at + words.size());
+    const std::size_t end = output.find_first_not_of("0123456789;/", begin);
+    return output.substr(begin, end - begin);
+}
+
+}  // namespace
+
+Exploration read_exploration(const std::string& output, int status) {
+    const auto has = [&](const char* words) { return output.find(words) != std::string::npos; };
+    Exploration found;
+    found.states = number_before(" unique states visited", output);
+    found.path = path_in(output);
+    if (has("DEADLOCK DETECTED")) {
+        found.end = Exploration::End::hangs;
+    } else if (has("PROPERTY NOT VALID")) {
+        found.end = Exploration::End::wrong;
+    } else if (has("CRASH IN THE PROGRAM")) {
+        found.end = Exploration::End::crashes;
+    } else if (has("Max depth reached")) {
+        found.why = fmt::format("one order of messages has more than {} steps", kMostSteps);
+    } else if (status == 0 && (has("exploration ended") || has("did not do any transition"))) {
+        found.end = Exploration::End::right;
+    }
+    return found;
+}
+
+Exploration explore(
+    Context& context,
+    const std::filesystem::path& module,
+    int ranks,
+    const simulation::TestOrder& order,
+    const Bounds& bounds,
+    const std::function<void(long states)>& progress
+) {
+    const RunFolder folder(context, false);
+    std::vector<std::string> line = on_cluster(
+        {}, ranks, folder.path(),
+        {kNoBuffers, fmt::format("model-check/max-depth:{}", kMostSteps),
+         "model-check/search-critical:no"},
+        "info"
+    );
+    line.insert(line.end(), {module.string(), write_order(order, folder.path()).string()});
+    line.insert(line.begin() + 1, {"-wrapper", "simgrid-mc", "--log=xbt_cfg.threshold:error"});
+    long states = 0;
+    RunOptions options;
+    options.environment = {{"LC_ALL", "C"}};
+    options.folder = folder.path();
+    options.time_limit_s = std::max(bounds.seconds, 0.1);
+    options.watch = [&](const std::string& output, double /*seconds*/) {
+        states = number_before(" unique states visited", output);
+        progress(states);
+    };
+    options.over = [&] { return states > bounds.states; };
+    const Ended ended = run(context, line, options);
+    Exploration found = read_exploration(ended.output, ended.status);
+    found.seconds = ended.seconds;
+    if (found.end == Exploration::End::cut_short && found.why.empty()) {
+        if (ended.timed_out) {
+            found.why = "the time was up (--time-limit)";
+        } else if (ended.called_off) {
+            found.why = "there are more states than were asked for (--states)";
+        } else {
+            throw CommandError(
+                exit_status::kOurs, "simgrid-mc gave no verdict: " + first_complaint(ended.output)
+            );
+        }
+    }
+    return found;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,303 @@
+// Tests of exercises on SimGrid's MPI: the same results as on real processes. And prove, where simgrid-mc is.
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "course/cli/build/build.hpp"
+#include "course/cli/exercises/check_files.hpp"
+#include "course/cli/exercises/manifest.hpp"
+#include "course/cli/process/subprocess.hpp"
+#include "course/cli/prove/explore.hpp"
+#include "course/cli/prove/proof.hpp"
+#include "course/cli/report/failure_text.hpp"
+#include "tests/course/cli_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+using namespace dist::cli;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kRoot = REPOSITORY;
+
+Context a_context() {
+    Context context;
+    context.root = kRoot;
+    return context;
+}
+
+/// Those of the first chapters whose ranks talk by messages, if they talk.
+std::vector<Exercise> exercises() {
+    std::vector<Exercise> all;
+    for (const Exercise& exercise : read_manifest(kRoot).exercises) {
+        if (exercise.chapter < "04" && exercise.needs == "mpi" &&
+            exercise.name != "shared_memory_all_reduce") {
+            all.push_back(exercise);
+        }
+    }
+    return all;
+}
+
+Built build(Context& context, const std::string& name, const fs::path& file) {
+    Program program = program_of(read_manifest(kRoot).find(name));
+    program.simulated_test = true;
+    Built built = build_test(context, program, file);
+    INFO(built.error);
+    REQUIRE(built.ok);
+    return built;
+}
+
+SimulatedRun on_16_ranks(const std::string& name, const fs::path& file) {
+    Context context = a_context();
+    SimulatedTests tests;
+    const Built built = build(context, name, kRoot / file);
+    tests.module = built.executable;
+    tests.source = built.source;
+    tests.ranks = 16;
+    tests.order.lengths = {7, 0, 1, 15, 16, 17, 1000};
+    tests.time_limit_s = 300;
+    return run_simulated_tests(context, tests);
+}
+
+const TestResult* first_wrong(const SimulatedRun& run) {
+    for (const TestResult& test : run.tests) {
+        if (test.status != State::pass && test.status != State::skipped) {
+            return &test;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("every reference of chapters 01 to 03 is right on 16 simulated ranks", "[simulated]") {
+    for (const Exercise& exercise : exercises()) {
+        const SimulatedRun run = on_16_ranks(exercise.name, exercise.solution());
+        INFO(exercise.name);
+        CHECK(run.tests.size() > 2);
+        for (const TestResult& test : run.tests) {
+            INFO(test.name << ": " << test.message);
+            if (test.status == State::skipped) {
+                CHECK(has(test.message, "rounds are not counted in a simulation"));
+            } else {
+                CHECK(test.status == State::pass);
+            }
+        }
+    }
+}
+
+TEST_CASE("a wrong value is refused on simulated ranks", "[simulated]") {
+    const SimulatedRun run = on_16_ranks(
+        "all_reduce", "tests/mutants/02_naive_collectives/all_reduce/unscaled_mean.diff"
+    );
+    const TestResult* const wrong = first_wrong(run);
+    REQUIRE(wrong != nullptr);
+    CHECK(wrong->status == State::fail);
+    CHECK(has(wrong->name, "combines by mean, product, min and max"));
+    CHECK(has(in_full(*wrong), "that is the sum: the mean is the sum divided by p"));
+}
+
+TEST_CASE(
+    "an exception is reported on simulated ranks, with who waits for its rank", "[simulated]"
+) {
+    const SimulatedRun run = on_16_ranks("ring_shift", "tests/course/prove/throws_on_rank_1.cpp");
+    const TestResult* const wrong = first_wrong(run);
+    REQUIRE(wrong != nullptr);
+    const std::string text = in_full(*wrong);
+    INFO(text);
+    CHECK(has(text, "rank 1 left by an exception"));
+    CHECK(has(text, "my own mistake"));
+    CHECK(has(
+        text, "rank 2  waits in MPI_Sendrecv(from rank 1, tag 0, 28 bytes)   throws_on_rank_1.cpp:"
+    ));
+}
+
+TEST_CASE("variables are each simulated rank's own", "[simulated]") {
+    const SimulatedRun run = on_16_ranks("ring_shift", "tests/course/prove/static_state.cpp");
+    const TestResult* const wrong = first_wrong(run);
+    INFO((wrong == nullptr ? "" : in_full(*wrong)));
+    CHECK(wrong == nullptr);
+}
+
+TEST_CASE(
+    "a deadlock on simulated ranks is reported, though SimGrid calls it no failure", "[simulated]"
+) {
+    const SimulatedRun run =
+        on_16_ranks("ring_shift", "tests/mutants/01_point_to_point/ring_shift/receive_first.diff");
+    const TestResult* const wrong = first_wrong(run);
+    REQUIRE(wrong != nullptr);
+    CHECK(wrong->status == State::hang);
+    const std::string text = in_full(*wrong);
+    INFO(text);
+    CHECK(has(text, "every rank receives first, and nobody has sent"));
+    CHECK(
+        has(text, "rank 15  waits in MPI_Recv(from rank 14, tag 0, 28 bytes)   receive_first.cpp:")
+    );
+}
+
+TEST_CASE("what simgrid-mc says is read") {
+    const std::string stands_still =
+        "[0.0] [mc_global/INFO] *** DEADLOCK DETECTED ***\n"
+        "[0.0] [mc_session/INFO] You can debug the problem (and see the whole details) by "
+        "rerunning out "
+        "of simgrid-mc with --cfg=model-check/replay:'1;2;3/1;3'\n"
+        "[0.0] [mc_dfs/INFO] DFS exploration ended. 4 unique states visited; 0 explored traces\n";
+    const Exploration hangs = read_exploration(stands_still, 2);
+    CHECK(hangs.end == Exploration::End::hangs);
+    CHECK(hangs.path == "1;2;3/1;3");
+    CHECK(hangs.states == 4);
+    const Exploration wrong = read_exploration("*** PROPERTY NOT VALID ***\n", 1);
+    CHECK(wrong.end == Exploration::End::wrong);
+    const Exploration right = read_exploration(
+        "DFS exploration ended. 281 unique states visited; 9 explored traces\n", 0
+    );
+    CHECK(right.end == Exploration::End::right);
+    CHECK(right.states == 281);
+    const Exploration deep = read_exploration(
+        "/!\\ Max depth reached ! /!\\ \nDFS exploration ended. 281 unique states visited;\n", 0
+    );
+    CHECK(deep.end == Exploration::End::cut_short);
+    CHECK(!deep.why.empty());
+    CHECK(read_exploration("Segmentation fault\n", 139).end == Exploration::End::cut_short);
+}
+
+TEST_CASE("a proof that was cut short says so, and is none") {
+    Claim claim;
+    claim.ranks = 4;
+    Proof proof;
+    proof.explored = {{"it sends", 1, 8, 700, 0.5}, {"it sends", 2, 8, 43, 0.5}};
+    proof.repeated = 1;
+    CHECK(proof.is_proof());
+    const std::string proved = text_of(proof, claim, "./shardlings prove x");
+    CHECK(has(proved, "      743 states  it sends, 2 trials\n"));
+    CHECK(has(proved, "1 more trial sends the same messages"));
+    CHECK(has(proved, "no order of messages goes wrong on 4 ranks: 743 states, "));
+    proof.cut_short = "the time was up (--time-limit)";
+    CHECK(!proof.is_proof());
+    CHECK(has(text_of(proof, claim, ""), "no proof: the time was up (--time-limit)"));
+    CHECK(nlohmann::json::parse(json_of(proof, claim, "x"))["proved"] == false);
+    const Proof nothing;
+    CHECK(!nothing.is_proof());
+    CHECK(has(text_of(nothing, claim, ""), "no proof: no test passes a message"));
+}
+
+namespace {
+
+Ended prove_by_command(const std::vector<std::string>& words) {
+    std::vector<std::string> command = {SHARDLINGS_CLI, "prove"};
+    command.insert(command.end(), words.begin(), words.end());
+    RunOptions options;
+    options.environment = {{"SHARDLINGS_ROOT", REPOSITORY}};
+    return run(a_context(), command, options);
+}
+
+Proof proof_of(const std::string& name, const fs::path& file, int ranks) {
+    Context context = a_context();
+    const Built built = build(context, name, kRoot / file);
+    Claim claim;
+    claim.module = built.executable;
+    claim.source = built.source;
+    claim.ranks = ranks;
+    claim.most_states = 1'000'000;
+    claim.time_limit_s = 300;
+    return prove(context, claim);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every reference of chapters 01 to 03 that passes messages is proved on three ranks", "[prove]"
+) {
+    for (const Exercise& exercise : exercises()) {
+        if (exercise.ranks == 1) {
+            continue;  // passes none
+        }
+        const Proof proof = proof_of(exercise.name, exercise.solution(), 3);
+        INFO(exercise.name << ": " << text_of(proof, {}, ""));
+        CHECK(proof.is_proof());
+    }
+}
+
+TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
+    // what three and four ranks cannot show
+    const std::set<std::string> out_of_reach = {
+        "odd_even_alone", "eight_at_most", "two_owners", "checked_too_late"};
+    for (const Exercise& exercise : exercises()) {
+        for (const Case& wrong : read_cases(a_context(), kRoot / exercise.mutants())) {
+            if (wrong.state != State::hang || out_of_reach.contains(wrong.file.stem())) {
+                continue;
+            }
+            INFO(wrong.file);
+            Proof proof = proof_of(exercise.name, wrong.file, 3);
+            if (!proof.wrong) {
+                proof = proof_of(exercise.name, wrong.file, 4);
+            }
+            REQUIRE(proof.wrong);
+            INFO(text_of(*proof.wrong));
+            CHECK(proof.wrong->test.status == State::hang);
+            CHECK(has(text_of(*proof.wrong), " waits in "));
+        }
+    }
+}
+
+TEST_CASE("races that no run of the tests meets are found, and taken again", "[prove]") {
+    for (const auto& [name, file] : std::map<std::string, std::string>{
+             {"scatter", "tests/course/prove/scatter_from_anyone.cpp"},
+             {"all_to_all", "tests/course/prove/all_to_all_from_anyone.cpp"},
+             {"gather", "tests/course/prove/gather_from_anyone_first.cpp"}}) {
+        const Ended found =
+            prove_by_command({name, "-n", "3", "--as", (kRoot / file).string(), "--json"});
+        INFO(found.output);
+        CHECK(found.status != 0);
+        const auto document = nlohmann::json::parse(found.output.substr(found.output.find('{')));
+        CHECK(document["proved"] == false);
+        const auto wrong = document["wrong"];
+        REQUIRE(wrong.is_object());
+        CHECK(has(wrong["messages"].dump(), "MPI_Recv(from any rank"));
+        const Ended again = prove_by_command(
+            {name, "-n", "3", "--as", (kRoot / file).string(), "--replay",
+             wrong["replay"].get<std::string>()}
+        );
+        INFO(again.output);
+        CHECK(again.status == found.status);
+        CHECK(has(again.output, wrong["test"].get<std::string>()));
+    }
+}
+
+TEST_CASE("a wrong value and an exception are found in every order, and fail", "[prove]") {
+    const Proof value =
+        proof_of("ring_shift", "tests/mutants/01_point_to_point/ring_shift/wrong_way.diff", 3);
+    REQUIRE(value.wrong);
+    CHECK(value.wrong->test.status == State::fail);
+    const Proof thrown = proof_of("ring_shift", "tests/course/prove/throws_on_rank_1.cpp", 3);
+    REQUIRE(thrown.wrong);
+    CHECK(thrown.wrong->test.status == State::fail);
+    CHECK(has(text_of(*thrown.wrong), "my own mistake"));
+}
+
+TEST_CASE("bounds end a proof, and it fails", "[prove]") {
+    const Ended ended = prove_by_command(
+        {"ring_shift", "--as", (kRoot / "solutions/01_point_to_point/ring_shift.cpp").string(),
+         "--states", "10"}
+    );
+    INFO(ended.output);
+    CHECK(ended.status == 1);
+    CHECK(has(ended.output, "no proof: there are more states than were asked for (--states)"));
+}
+
+TEST_CASE("an order that is none is refused, and so is what has no messages", "[prove]") {
+    const std::string file = (kRoot / "solutions/01_point_to_point/ring_shift.cpp").string();
+    CHECK(prove_by_command({"ring_shift", "--as", file, "--replay", "1;2"}).status == 2);
+    CHECK(prove_by_command({"ring_shift", "--as", file, "--replay", "1:x"}).status == 2);
+    CHECK(prove_by_command({"ring_shift", "-n", "7"}).status == 2);
+    CHECK(prove_by_command({"nccl_send_recv"}).status == 2);
+    CHECK(prove_by_command({"ring_shift"}).status == 1);  // not started
+    const Ended silent = prove_by_command(
+        {"chunk_bounds", "--as", (kRoot / "solutions/01_point_to_point/chunk_bounds.cpp").string()}
+    );
+    CHECK(silent.status == 1);
+    CHECK(has(silent.output, "no proof: no test passes a message"));
+}
