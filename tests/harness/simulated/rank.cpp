@@ -95,6 +95,10 @@ Traffic traffic() {
     return {};
 }
 
+std::vector<trace::Step> last_log() {
+    return {};  // nothing is logged
+}
+
 }  // namespace dist::harness
 
 namespace dist::harness::simulated {
