@@ -242,7 +242,7 @@ TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
     }
 }
 
-TEST_CASE("races that no run of the tests meets are found, and taken again", "[prove]") {
+TEST_CASE("races of receives from anyone are found, and taken again", "[prove]") {
     for (const auto& [name, file] : std::map<std::string, std::string>{
              {"scatter", "tests/course/prove/scatter_from_anyone.cpp"},
              {"all_to_all", "tests/course/prove/all_to_all_from_anyone.cpp"},
