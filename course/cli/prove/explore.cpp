@@ -27,17 +27,6 @@ long number_before(const std::string& words, const std::string& output) {
     return std::atol(output.c_str() + begin);
 }
 
-/// The first line in which SimGrid says what it cannot do; all that it says where there is none.
-std::string first_complaint(const std::string& output) {
-    const std::string words = "[root/CRITICAL] ";
-    const std::size_t at = output.find(words);
-    if (at == std::string::npos) {
-        return output;
-    }
-    const std::size_t begin = at + words.size();
-    return output.substr(begin, output.find('\n', begin) - begin);
-}
-
 /// The path in "--cfg=model-check/replay:'1;3;1'".
 std::string path_in(const std::string& output) {
     const std::string words = "model-check/replay:";

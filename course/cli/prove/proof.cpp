@@ -123,6 +123,7 @@ class Prover {
         if (failed != rehearsal.tests.end()) {
             // the last that was begun fails as soon as it is looked at
             candidates = {{rehearsal.last_trial, {failed->name, 0, {}, {}}}};
+            rehearsed_ = {*failed, "", rehearsal.messages};
             proof_.repeated = 0;
             proof_.left_out.clear();
         }
@@ -161,13 +162,26 @@ class Prover {
             proof_.cut_short = found.why;
         } else if (found.end != Exploration::End::right) {
             progress_.clear();
-            proof_.wrong = take_again(context_, claim_, number, found.path);
+            proof_.wrong = seen_again(number, found.path);
         }
         return found.end == Exploration::End::right;
     }
 
+    /// SimGrid does not find its way back along every path; what went wrong in the rehearsal is known without.
+    WrongOrder seen_again(long number, const std::string& path) {
+        try {
+            return take_again(context_, claim_, number, path);
+        } catch (const CommandError&) {
+            if (!rehearsed_) {
+                throw;
+            }
+            return *rehearsed_;
+        }
+    }
+
     Context& context_;
     const Claim& claim_;
+    std::optional<WrongOrder> rehearsed_;  // where the first order that is tried goes wrong
     Stopwatch watch_;
     ProgressLine progress_;
     Proof proof_;

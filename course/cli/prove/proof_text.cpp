@@ -104,11 +104,15 @@ std::string text_of(const WrongOrder& wrong) {
 
 std::string text_of(const Proof& proof, const Claim& claim, const std::string& command) {
     if (proof.wrong) {
+        const std::string again =
+            proof.wrong->replay.empty()
+                ? ""
+                : fmt::format(
+                      "Again, exactly this:  {} --replay '{}'\n", command, proof.wrong->replay
+                  );
         return fmt::format(
-            "{}\nAn order in which it goes wrong, found after {} on {} ranks.\n"
-            "Again, exactly this:  {} --replay '{}'\n",
-            text_of(*proof.wrong), counted(proof.states(), "state"), claim.ranks, command,
-            proof.wrong->replay
+            "{}\nAn order in which it goes wrong, found after {} on {} ranks.\n{}",
+            text_of(*proof.wrong), counted(proof.states(), "state"), claim.ranks, again
         );
     }
     std::string text = table(proof) + limits_of(proof);

@@ -79,7 +79,7 @@ void blame_who_left(TestResult& test) {
 }
 
 [[noreturn]] void refuse(const Ended& ended, int ranks) {
-    const std::string words = ended.output.substr(0, ended.output.find('\n'));
+    const std::string words = first_complaint(ended.output);
     const std::string why = ended.timed_out ? "took too long and was ended"
                             : ended.status > 128
                                 ? fmt::format("died of signal {}: {}", ended.status - 128, words)
@@ -95,6 +95,16 @@ void blame_who_left(TestResult& test) {
 }
 
 }  // namespace
+
+std::string first_complaint(const std::string& output) {
+    const std::string words = "[root/CRITICAL] ";
+    const std::size_t at = output.find(words);
+    if (at == std::string::npos) {
+        return output;
+    }
+    const std::size_t begin = at + words.size();
+    return output.substr(begin, output.find('\n', begin) - begin);
+}
 
 fs::path write_order(const simulation::TestOrder& order, const fs::path& folder) {
     const fs::path file = folder / "order.json";

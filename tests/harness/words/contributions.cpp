@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/harness/job/runs.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/reductions.hpp"
 
@@ -59,28 +60,31 @@ Comparison sum_of(const std::set<int>& ranks, const std::vector<float>& data, in
 void every_rank_once(
     const Attempt& attempt, const std::vector<int>& worlds, const std::string& why
 ) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        const int p = comm.size();
-        const int r = comm.rank();
-        for (const std::size_t n : {16U, 7U}) {
-            for (int root = 0; root < (attempt.takes.root ? p : 1); ++root) {
-                const Call call{.n = n, .root = root};
-                Buffers buffers{std::vector<float>(n, digit(r, p))};
-                record(comm, [&] { attempt.call(buffers, call, comm); });
-                const bool has_the_sum = !attempt.takes.root || r == root;
-                const Comparison contributions =
-                    sum_of(has_the_sum ? arc(p, 0, p) : std::set{r}, buffers.data, p);
-                INFO(text_of(attempt, call, comm));
-                INFO(
-                    (has_the_sum ? why
-                                 : "rank " + std::to_string(r) +
-                                       " is not the root: its data is to be left as it was. A "
-                                       "partial result needs memory of its own.")
-                );
-                CHECK(contributions);
-            }
+    // a body for each length and root
+    const auto roots_on = [&](int p) { return attempt.takes.root ? p : 1; };
+    on_ranks_each(
+        worlds, [&](int p) { return static_cast<std::size_t>(2 * roots_on(p)); },
+        [&](const Communicator& comm, std::size_t number) {
+            const int p = comm.size();
+            const int r = comm.rank();
+            const int root = static_cast<int>(number) % roots_on(p);
+            const std::size_t n = static_cast<int>(number) < roots_on(p) ? 16 : 7;
+            const Call call{.n = n, .root = root};
+            Buffers buffers{std::vector<float>(n, digit(r, p))};
+            record(comm, [&] { attempt.call(buffers, call, comm); });
+            const bool has_the_sum = !attempt.takes.root || r == root;
+            const Comparison contributions =
+                sum_of(has_the_sum ? arc(p, 0, p) : std::set{r}, buffers.data, p);
+            INFO(text_of(attempt, call, comm));
+            INFO(
+                (has_the_sum ? why
+                             : "rank " + std::to_string(r) +
+                                   " is not the root: its data is to be left as it was. A "
+                                   "partial result needs memory of its own.")
+            );
+            CHECK(contributions);
         }
-    });
+    );
 }
 
 }  // namespace dist::harness
