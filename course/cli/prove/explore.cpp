@@ -72,7 +72,7 @@ Exploration explore(
     std::vector<std::string> line = on_cluster(
         {}, ranks, folder.path(),
         {kNoBuffers, fmt::format("model-check/max-depth:{}", kMostSteps),
-         "model-check/search-critical:no"},
+         "model-check/search-critical:no", "model-check/reduction:odpor"},
         module, write_order(order, folder.path()).string(), "info"
     );
     line.insert(line.begin() + 1, {"-wrapper", "simgrid-mc", "--log=xbt_cfg.threshold:error"});
