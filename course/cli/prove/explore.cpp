@@ -72,7 +72,7 @@ Exploration explore(
     std::vector<std::string> line = on_cluster(
         {}, ranks, folder.path(),
         {kNoBuffers, fmt::format("model-check/max-depth:{}", kMostSteps),
-         "model-check/search-critical:no"},
+         "model-check/search-critical:no", "model-check/reduction:odpor"},
         "info"
     );
     line.insert(line.end(), {module.string(), write_order(order, folder.path()).string()});
