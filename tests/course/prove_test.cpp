@@ -164,6 +164,34 @@ TEST_CASE("what simgrid-mc says is read") {
     CHECK(read_exploration("Segmentation fault\n", 139).end == Exploration::End::cut_short);
 }
 
+TEST_CASE("a wrong order is drawn message by message, with those that wait in the end") {
+    WrongOrder wrong;
+    wrong.test.name = "everybody is heard";
+    wrong.test.status = State::hang;
+    wrong.test.ranks = 3;
+    for (int rank = 0; rank < 3; ++rank) {
+        wrong.test.per_rank.emplace_back();
+        wrong.test.per_rank.back().rank = rank;
+    }
+    wrong.test.per_rank[0].phase = dist::harness::Phase::waiting;
+    wrong.test.per_rank[0].peer = 2;
+    wrong.messages = {{2, 0, 0, 28, "MPI_Recv"}, {1, 0, 0, 28, "MPI_Recv"}};
+    const Drawing drawing = drawing_of(wrong, "gather");
+    CHECK(drawing.diagram.accused == std::set<int>{2});
+    REQUIRE(drawing.messages.size() == 2);
+    CHECK(drawing.messages[0].src == 2);
+    CHECK(drawing.messages[1].begin == 1);
+    const std::string text = dist::pictures::lanes(drawing.diagram, drawing.messages);
+    INFO(text);
+    const std::size_t first = text.find("round 1            |<--------------7---------------|");
+    const std::size_t second = text.find("round 2            |<------7-------|");
+    REQUIRE(second != std::string::npos);
+    CHECK(first < second);
+    const std::string svg = dist::pictures::svg(drawing.diagram, drawing.messages);
+    CHECK(has(svg, "2 messages, 2 rounds"));
+    CHECK(has(svg, "a red bar: it waits in vain"));
+}
+
 TEST_CASE("a proof that was cut short says so, and is none") {
     Claim claim;
     claim.ranks = 4;

@@ -14,6 +14,7 @@
 #include "course/cli/process/subprocess.hpp"
 #include "course/cli/prove/proof.hpp"
 #include "course/cli/report/fold.hpp"
+#include "course/files/atomic_file.hpp"
 
 namespace dist::cli {
 namespace {
@@ -28,6 +29,7 @@ struct ProveArguments {
     int states = 100'000;
     int time_limit_s = 300;
     std::string replay;
+    std::string svg;
 };
 
 /// The line that proves this again.
@@ -63,12 +65,22 @@ void expect_messages(const Exercise& exercise) {
     }
 }
 
+void draw(const WrongOrder& wrong, const ProveArguments& arguments) {
+    if (!arguments.svg.empty()) {
+        const Drawing drawing = drawing_of(wrong, arguments.name);
+        files::write_atomically(arguments.svg, pictures::svg(drawing.diagram, drawing.messages));
+    }
+}
+
 void prove(Context& context, ProveArguments arguments) {
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     arguments.name = exercise.name;
     expect_messages(exercise);
+    if (!arguments.svg.empty()) {
+        files::check_writable(arguments.svg);
+    }
     ensure_model_checker(context);
     const Built built = build_simulated(
         context, exercise,
@@ -84,6 +96,7 @@ void prove(Context& context, ProveArguments arguments) {
     if (!arguments.replay.empty()) {
         const WrongOrder wrong = replay(context, claim, arguments.replay);
         print_folded(text_of(wrong));
+        draw(wrong, arguments);
         context.status = exit_status_of(wrong.test.status);
         return;
     }
@@ -92,6 +105,9 @@ void prove(Context& context, ProveArguments arguments) {
         fmt::print("{}", json_of(proof, claim, exercise.name));
     } else {
         print_folded(text_of(proof, claim, command_of(arguments)));
+    }
+    if (proof.wrong) {
+        draw(*proof.wrong, arguments);
     }
     context.status = proof.wrong        ? exit_status_of(proof.wrong->test.status)
                      : proof.is_proof() ? exit_status::kDone
@@ -112,6 +128,7 @@ void add_prove(Command& app, Context& context) {
         .capture_default_str();
     command.add_option("--time-limit", arguments->time_limit_s, "Seconds").capture_default_str();
     command.add_option("--replay", arguments->replay, "The order that an earlier proof has found");
+    command.add_option("--svg", arguments->svg, "Draw the order in which it goes wrong");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.footer(
         "A test runs in one order of messages each time. Here SimGrid's model checker takes every "

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/cli/prove/simulated_tests.hpp"
+#include "course/cli/trace/drawing.hpp"
 
 namespace dist::cli {
 
@@ -60,5 +61,8 @@ WrongOrder replay(Context& context, const Claim& claim, const std::string& repla
 std::string text_of(const Proof& proof, const Claim& claim, const std::string& command);
 std::string json_of(const Proof& proof, const Claim& claim, const std::string& name);
 std::string text_of(const WrongOrder& wrong);
+
+/// The order as trace draws it: one message a round, as they came, and who waits in the end.
+Drawing drawing_of(const WrongOrder& wrong, const std::string& exercise);
 
 }  // namespace dist::cli

@@ -102,6 +102,22 @@ std::string text_of(const WrongOrder& wrong) {
     return text;
 }
 
+Drawing drawing_of(const WrongOrder& wrong, const std::string& exercise) {
+    std::vector<harness::MessageRecord> arrows;
+    for (const simulation::Message& message : wrong.messages) {
+        harness::MessageRecord& arrow = arrows.emplace_back();
+        arrow.src = message.from;
+        arrow.dst = message.to;
+        arrow.tag = message.tag;
+        arrow.bytes = static_cast<int>(message.bytes);
+        arrow.end = static_cast<int>(arrows.size());
+        arrow.begin = arrow.end - 1;
+    }
+    Drawing drawing = drawing_of(wrong.test, exercise, std::move(arrows));
+    drawing.diagram.legend += "; one message a round, in the order in which they came";
+    return drawing;
+}
+
 std::string text_of(const Proof& proof, const Claim& claim, const std::string& command) {
     if (proof.wrong) {
         const std::string again =

@@ -82,13 +82,24 @@ bool spent_too_much(const TestResult& test) {
 
 Drawing drawing_of(const TestResult& test, const std::string& exercise) {
     trace::Timeline timeline = trace::timeline_of(logs_of(test));
-    Drawing drawing;
+    Drawing drawing = drawing_of(test, exercise, std::move(timeline.messages));
     drawing.cut = timeline.cut;
-    drawing.to_themselves =
-        static_cast<int>(std::erase_if(timeline.messages, [](const auto& message) {
-            return message.src == message.dst;
-        }));
-    drawing.messages = std::move(timeline.messages);
+    if (timeline.right_rounds != Limits::kAny) {
+        drawing.diagram.right_rounds = timeline.right_rounds;
+    }
+    return drawing;
+}
+
+Drawing drawing_of(
+    const TestResult& test,
+    const std::string& exercise,
+    std::vector<harness::MessageRecord> messages
+) {
+    Drawing drawing;
+    drawing.to_themselves = static_cast<int>(std::erase_if(messages, [](const auto& message) {
+        return message.src == message.dst;
+    }));
+    drawing.messages = std::move(messages);
     pictures::Diagram& diagram = drawing.diagram;
     diagram.name = exercise;
     diagram.heading = xml(fmt::format(
@@ -103,9 +114,6 @@ Drawing drawing_of(const TestResult& test, const std::string& exercise) {
     });
     diagram.in_bytes = !in_floats;
     diagram.label = in_floats ? pictures::floats() : pictures::bytes();
-    if (timeline.right_rounds != Limits::kAny) {
-        diagram.right_rounds = timeline.right_rounds;
-    }
     for (const RankResult& rank : test.per_rank) {
         if (waits(rank)) {
             diagram.stuck.insert(rank.rank);

@@ -19,6 +19,13 @@ struct Drawing {
 /// The last piece of code that the test looked at.
 Drawing drawing_of(const TestResult& test, const std::string& exercise);
 
+/// These messages, in the order of their last rounds, and where the ranks of the test stand.
+Drawing drawing_of(
+    const TestResult& test,
+    const std::string& exercise,
+    std::vector<harness::MessageRecord> messages
+);
+
 /// Whether there is anything to be drawn.
 bool has_messages(const TestResult& test);
 
