@@ -184,7 +184,7 @@ TEST_CASE("a wrong order is drawn message by message, with those that wait in th
     const std::string text = dist::pictures::lanes(drawing.diagram, drawing.messages);
     INFO(text);
     const std::size_t first = text.find("round 1            |<--------------7---------------|");
-    const std::size_t second = text.find("round 2            |<------7-------|");
+    const std::size_t second = text.find("round 2            :<------7-------|");
     REQUIRE(second != std::string::npos);
     CHECK(first < second);
     const std::string svg = dist::pictures::svg(drawing.diagram, drawing.messages);
