@@ -5,10 +5,6 @@
 #include <sys/mman.h>
 #include <utility>
 
-#ifdef SHARDLINGS_SIMULATED
-#include <smpi/smpi.h>
-#endif
-
 namespace dist {
 namespace {
 
@@ -23,7 +19,7 @@ struct Spare {
     Spare() = default;
     Spare(const Spare&) = delete;
     Spare& operator=(const Spare&) = delete;
-    ~Spare();
+    ~Spare() { std::free(memory); }
 };
 thread_local Spare spare;
 
@@ -34,22 +30,6 @@ std::size_t capacity_bytes(std::size_t n) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-#ifdef SHARDLINGS_SIMULATED
-// Thousands of ranks in one process: those of 2 MiB and more share their pages, and what is written into them is lost.
-void* allocate(std::size_t bytes) {
-    return bytes < kHugePageBytes ? ::operator new(bytes) : SMPI_SHARED_MALLOC(bytes);
-}
-
-void release(void* memory, std::size_t bytes) {
-    if (bytes < kHugePageBytes) {
-        ::operator delete(memory);
-    } else {
-        SMPI_SHARED_FREE(memory);
-    }
-}
-
-Spare::~Spare() = default;  // the simulation has ended, and its memory with it
-#else
 void* allocate(std::size_t bytes) {
     // less than a huge page is better off in the heap: memory that was touched before
     const bool huge = bytes >= kHugePageBytes;
@@ -62,15 +42,6 @@ void* allocate(std::size_t bytes) {
     }
     return memory;
 }
-
-void release(void* memory, std::size_t /*bytes*/) {
-    std::free(memory);
-}
-
-Spare::~Spare() {
-    std::free(memory);
-}
-#endif
 
 }  // namespace
 
@@ -97,14 +68,11 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     void* memory = data_;
-    std::size_t bytes = capacity_bytes_;
-    if (bytes >= kHugePageBytes && bytes > spare.bytes) {
+    if (capacity_bytes_ >= kHugePageBytes && capacity_bytes_ > spare.bytes) {
         std::swap(memory, spare.memory);
-        std::swap(bytes, spare.bytes);
+        spare.bytes = capacity_bytes_;
     }
-    if (memory != nullptr) {
-        release(memory, bytes);
-    }
+    std::free(memory);
 }
 
 }  // namespace dist

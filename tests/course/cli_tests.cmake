@@ -38,7 +38,7 @@ add_test(NAME simulate COMMAND simulate_test)
 set_tests_properties(simulate PROPERTIES LABELS cli TIMEOUT 600)
 
 # trace: from logs to pictures; and the command itself.
-add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp)
+add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp trace_command_test.cpp)
 target_link_libraries(trace_test PRIVATE
   dist_catch2_main dist::cli dist::pictures dist::trace dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(trace_test PRIVATE

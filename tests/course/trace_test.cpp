@@ -1,13 +1,10 @@
 // trace: from what ranks logged to a picture, a text and a file for Perfetto.
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
-#include "course/cli/process/files.hpp"
-#include "course/cli/process/subprocess.hpp"
 #include "course/cli/trace/drawing.hpp"
 #include "course/trace/step_json.hpp"
 #include "course/trace/timeline.hpp"
@@ -284,81 +281,4 @@ TEST_CASE("in the file for Perfetto each message's arrow has two ends, inside of
     CHECK(ends.size() == 12);
     CHECK(std::ranges::all_of(ends, [](const auto& end) { return end.second == 11; }));
     CHECK(slices == 36);  // sent, waited for by both
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-
-Ended shardlings(const std::vector<std::string>& words) {
-    std::vector<std::string> command = {SHARDLINGS_CLI};
-    command.insert(command.end(), words.begin(), words.end());
-    Context context;
-    context.root = REPOSITORY;
-    RunOptions options;
-    options.environment = {{"SHARDLINGS_ROOT", REPOSITORY}};
-    return run(context, command, options);
-}
-
-const fs::path kMutants = "tests/mutants";
-const fs::path kSolutions = "solutions";
-
-}  // namespace
-
-TEST_CASE("trace draws a right run, and writes a picture and a file for Perfetto") {
-    const fs::path folder = fs::temp_directory_path() / "shardlings_trace_test";
-    fs::remove_all(folder);
-    const Ended ended = shardlings(
-        {"trace", "ring_all_reduce", "--as", kSolutions / "03_ring_and_tree/ring_all_reduce.cpp",
-         "--out", folder}
-    );
-    INFO(ended.output);
-    CHECK(ended.status == 0);
-    CHECK(has(ended.output, "pass on 4 ranks"));
-    CHECK(has(ended.output, "round 6"));
-    CHECK_FALSE(has(ended.output, "round 7"));
-    CHECK(has(read_text(folder / "ring_all_reduce.svg"), "24 messages, 6 rounds"));
-    const auto document = nlohmann::json::parse(read_text(folder / "ring_all_reduce.json"));
-    CHECK(std::ranges::count(document.at("traceEvents"), "f", [](const auto& event) {
-              return event.at("ph").template get<std::string>();
-          }) == 24);
-    fs::remove_all(folder);
-}
-
-TEST_CASE("trace shows who waits for whom in a run that hangs") {
-    const Ended ended = shardlings(
-        {"trace", "ring_shift", "--as", kMutants / "01_point_to_point/ring_shift/send_first.diff",
-         "--text"}
-    );
-    INFO(ended.output);
-    CHECK(ended.status == 0);
-    CHECK(has(ended.output, "hang on 4 ranks"));
-    CHECK(has(ended.output, "x: nobody took it"));
-    CHECK(has(ended.output, "rank 3  waits in MPI_Send(to rank 0"));
-}
-
-TEST_CASE("a check of traffic that fails shows the messages, in at most 20 lines") {
-    const Ended ended = shardlings(
-        {"run", "ring_all_reduce", "--as",
-         kMutants / "03_ring_and_tree/ring_all_reduce/one_at_a_time.diff", "--test", "busy"}
-    );
-    INFO(ended.output);
-    CHECK(ended.status == 1);
-    const std::size_t begin = ended.output.find("rank 0         rank 1");
-    const std::size_t end = ended.output.find("numbers: floats");
-    REQUIRE(begin != std::string::npos);
-    REQUIRE(end != std::string::npos);
-    CHECK(lines_in(ended.output.substr(begin, end - begin)) < 20);
-    CHECK(has(ended.output, "round 13          |------2------>|              :              :"));
-    CHECK(has(ended.output, "rounds are right"));
-}
-
-TEST_CASE("trace says why there is nothing to draw") {
-    const Ended silent = shardlings(
-        {"trace", "chunk_bounds", "--as", kSolutions / "01_point_to_point/chunk_bounds.cpp"}
-    );
-    CHECK(silent.status == 1);
-    CHECK(has(silent.output, "there is nothing to draw"));
-    CHECK(shardlings({"trace", "ring_shiift"}).status == 2);
-    CHECK(shardlings({"trace", "ring_shift", "-n", "0"}).status == 2);
 }
