@@ -1,7 +1,9 @@
 // isend, irecv and Request: messages that are under way together, each waited for exactly once.
 #include "exercises/01_point_to_point/isend_irecv.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -205,20 +207,20 @@ TEST_CASE("a request that was moved from is empty: its wait() does not wait") {
 
 TEST_CASE("wait_all waits for every request") {
     on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto p = static_cast<std::size_t>(comm.size());
-        const auto to_all = input(1000, comm.rank());
-        std::vector<std::vector<float>> from(p, poison(1000));
+        const int p = comm.size();
+        const auto to_some = input(1000, comm.rank());
+        std::map<int, std::vector<float>> from;
         std::vector<Request> requests(1);  // one is empty
-        for (int step = 0; step < comm.size(); ++step) {
-            const int dst = (comm.rank() + step) % comm.size();
-            const int src = (comm.rank() + comm.size() - step) % comm.size();
-            requests.push_back(isend(to_all, dst, comm));
-            requests.push_back(irecv(from[static_cast<std::size_t>(src)], src, comm));
+        for (int step = 0; step < std::min(p, 3); ++step) {
+            const int src = (comm.rank() + p - step) % p;
+            from[src] = poison(1000);
+            requests.push_back(isend(to_some, (comm.rank() + step) % p, comm));
+            requests.push_back(irecv(from[src], src, comm));
         }
         wait_all(requests);
-        for (int src = 0; src < comm.size(); ++src) {
-            INFO("the message of rank " << src << " of " << comm.size());
-            CHECK(came_from(src, from[static_cast<std::size_t>(src)]));
+        for (const auto& [src, data] : from) {
+            INFO("the message of rank " << src << " of " << p);
+            CHECK(came_from(src, data));
         }
     });
 }

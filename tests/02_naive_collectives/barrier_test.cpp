@@ -53,14 +53,16 @@ void check_all_had_come(Barrier enter, int late, const Communicator& comm, int u
 void nobody_leaves_early(
     Barrier enter, int first_use, const std::vector<int>& worlds, bool again = false
 ) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        for (int late = 0; late < comm.size(); ++late) {
+    on_ranks_each(
+        worlds, [](int p) { return static_cast<std::size_t>(p); },
+        [&](const Communicator& comm, std::size_t number) {
+            const int late = static_cast<int>(number);
             if (again) {
                 enter(comm);
             }
             check_all_had_come(enter, late, comm, first_use + late);
         }
-    });
+    );
 }
 
 void in_groups(Barrier enter, int first_use) {

@@ -125,6 +125,9 @@ Comparison ran_the_fastest(std::size_t n, LinkCost link, const Communicator& com
     const int p = comm.size();
     auto data = input(n, comm.rank());
     const Traffic got = record(comm, [&] { auto_all_reduce(data, ReduceOp::sum, link, comm); });
+    if (!got.counted) {
+        return {};
+    }
     Traffic of[4];
     for (int i = 0; i < 4; ++i) {
         of[i] = record(comm, [&] { run(kAll[i], data, comm); });
@@ -196,14 +199,16 @@ TEST_CASE("auto_all_reduce combines by mean, product, min and max as well, whate
 }
 
 TEST_CASE("auto_all_reduce sends the messages of the fastest algorithm, and no others") {
-    on_ranks({5, 8, 3, 4, 2, 1}, [](const Communicator& comm) {
-        for (const NamedLink& link : kLinks) {
-            for (const std::size_t n : {1000, 7, 30, 100, 3000}) {
-                INFO(n << " floats, p = " << comm.size() << ", " << link.words);
-                CHECK(ran_the_fastest(n, link.cost, comm));
-            }
+    const std::size_t n = GENERATE(1000, 7, 30, 100, 3000);
+    on_ranks_each(
+        {5, 8, 3, 4, 2, 1}, [](int) { return std::size(kLinks); },
+        [n](const Communicator& comm, std::size_t number) {
+            const NamedLink& link = kLinks[number];
+            INFO(n << " floats, p = " << comm.size() << ", " << link.words);
+            const Comparison messages = ran_the_fastest(n, link.cost, comm);
+            CHECK(messages);
         }
-    });
+    );
 }
 
 TEST_CASE("auto_all_reduce can be called twice in a row") {

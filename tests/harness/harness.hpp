@@ -58,6 +58,14 @@ void on_ranks(
 );
 void on_ranks(const std::vector<int>& sizes, const std::function<void(const Communicator&)>& body);
 
+/// As on_ranks(), with `count(p)` bodies on each world, one after the other: what one leaves behind does not
+/// get into the next, and the first that fails is the last.
+void on_ranks_each(
+    const std::vector<int>& sizes,
+    const std::function<std::size_t(int p)>& count,
+    const std::function<void(const Communicator&, std::size_t number)>& body
+);
+
 /// What the code under test sent and received on this rank.
 struct Traffic {
     long messages_sent = 0;

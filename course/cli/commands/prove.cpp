@@ -26,7 +26,7 @@ struct ProveArguments {
     std::string as;
     int ranks = 3;
     std::string test;
-    int states = 100'000;
+    int states = 1'000'000;
     int time_limit_s = 300;
     std::string replay;
     std::string svg;

@@ -138,8 +138,8 @@ void write_files(const Drawing& drawing, const TestResult& test, const fs::path&
 void trace_exercise(Context& context, const TraceArguments& arguments) {
     expect_rank_count(arguments.options.ranks);
     const Manifest manifest = read_manifest(context.root);
-    const Exercise& exercise =
-        select_exercise(manifest, read_progress(context.root), arguments.name);
+    const Progress progress = read_progress(context.root);
+    const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const fs::path folder = folder_of(arguments);
     if (!arguments.text) {
         make_folder(folder);

@@ -70,12 +70,4 @@ std::string type_name(const std::exception& error);
 /// Any other exception that ended a body: the test has failed. Call in the handler.
 void note_exception();
 
-/// As on_ranks(), with `count(p)` bodies on each world, one after the other: what one leaves behind does not
-/// get into the next, and the first that fails is the last.
-void on_ranks_each(
-    const std::vector<int>& sizes,
-    const std::function<std::size_t(int p)>& count,
-    const std::function<void(const Communicator&, std::size_t number)>& body
-);
-
 }  // namespace dist::harness
