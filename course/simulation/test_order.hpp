@@ -30,8 +30,9 @@ struct Trial {
     long calls = 0;            // of MPI
     std::size_t messages = 0;  // a hash of these: calls, partners, tags and bytes, in order
     std::string unsuited;      // why the model checker cannot go through it; empty: it can
+    bool failed = false;       // on this rank
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, rank, trial, test, calls, messages, unsuited)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, rank, trial, test, calls, messages, unsuited, failed)
 
 /// One line for each message that came, in their order.
 inline constexpr const char* kMessagesFile = "messages.jsonl";

@@ -262,7 +262,6 @@ TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
             }
             REQUIRE(proof.wrong);
             INFO(text_of(*proof.wrong));
-            CHECK(proof.wrong->test.status == State::hang);
             CHECK(has(text_of(*proof.wrong), " waits in "));
         }
     }
@@ -279,7 +278,7 @@ TEST_CASE("races of receives from anyone are found, and taken again", "[prove]")
         CHECK(found.status != 0);
         const auto document = nlohmann::json::parse(found.output.substr(found.output.find('{')));
         CHECK(document["proved"] == false);
-        const auto wrong = document["wrong"];
+        const auto& wrong = document["wrong"];
         REQUIRE(wrong.is_object());
         CHECK(has(wrong["messages"].dump(), "MPI_Recv(from any rank"));
         const Ended again = prove_by_command(

@@ -157,7 +157,7 @@ class Forbid {
 class Late {
   public:
     explicit Late(int milliseconds);
-    ~Late();
+    ~Late();  // NOLINT(performance-trivially-destructible): it is not, on real processes
     Late(const Late&) = delete;
     Late& operator=(const Late&) = delete;
 };
@@ -167,7 +167,7 @@ class Late {
 class LateMessages {
   public:
     explicit LateMessages(int milliseconds);
-    ~LateMessages();
+    ~LateMessages();  // NOLINT(performance-trivially-destructible)
     LateMessages(const LateMessages&) = delete;
     LateMessages& operator=(const LateMessages&) = delete;
 };

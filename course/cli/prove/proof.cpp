@@ -85,6 +85,12 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
     return some;
 }
 
+/// The trial that went wrong: the first of which a rank says so. Where none could, ranks stand in the last that was begun.
+long wrong_trial(const SimulatedRun& rehearsal) {
+    const auto found = std::ranges::find(rehearsal.trials, true, &Trial::failed);
+    return found == rehearsal.trials.end() ? rehearsal.last_trial : found->trial;
+}
+
 bool is_wrong(const TestResult& test) {
     return test.status != State::pass && test.status != State::skipped;
 }
@@ -121,8 +127,8 @@ class Prover {
         }
         std::map<long, Candidate> candidates = chosen(rehearsal, proof_);
         if (failed != rehearsal.tests.end()) {
-            // the last that was begun fails as soon as it is looked at
-            candidates = {{rehearsal.last_trial, {failed->name, 0, {}, {}}}};
+            // it fails as soon as it is looked at
+            candidates = {{wrong_trial(rehearsal), {failed->name, 0, {}, {}}}};
             rehearsed_ = {*failed, "", rehearsal.messages};
             proof_.repeated = 0;
             proof_.left_out.clear();

@@ -107,7 +107,7 @@ std::string first_complaint(const std::string& output) {
 }
 
 fs::path write_order(const simulation::TestOrder& order, const fs::path& folder) {
-    const fs::path file = folder / "order.json";
+    fs::path file = folder / "order.json";
     std::ofstream(file) << nlohmann::json(order).dump();
     return file;
 }

@@ -36,10 +36,10 @@ std::vector<nlohmann::json> steps_in(std::istream& in, const std::string& name) 
 }
 
 double median_of(const std::vector<nlohmann::json>& steps, const char* part) {
-    std::vector<double> seconds;
-    for (const nlohmann::json& step : steps) {
-        seconds.push_back(step.value(part, 0.0));
-    }
+    std::vector<double> seconds(steps.size());
+    std::ranges::transform(steps, seconds.begin(), [part](const nlohmann::json& step) {
+        return step.value(part, 0.0);
+    });
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
     std::ranges::nth_element(seconds, middle);
     return *middle;

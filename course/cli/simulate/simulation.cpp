@@ -28,7 +28,7 @@ constexpr std::array kSelectors = {"ompi", "mpich", "mvapich2", "impi"};
 
 /// The setting by which SMPI takes this peer for the collective.
 std::string setting_of(const std::string& peer, const std::string& collective) {
-    static const std::map<std::string, std::string> kSettings = {
+    static const std::map<std::string, std::string> settings = {
         {"all_reduce", "allreduce"},
         {"broadcast", "bcast"},
         {"all_gather", "allgather"},
@@ -37,8 +37,8 @@ std::string setting_of(const std::string& peer, const std::string& collective) {
     if (std::ranges::find(kSelectors, peer) != kSelectors.end()) {
         return "smpi/coll-selector:" + peer;
     }
-    const auto name = kSettings.find(collective);
-    return fmt::format("smpi/{}:{}", name == kSettings.end() ? collective : name->second, peer);
+    const auto name = settings.find(collective);
+    return fmt::format("smpi/{}:{}", name == settings.end() ? collective : name->second, peer);
 }
 
 std::vector<Timed> lines_of(const std::string& output) {

@@ -35,10 +35,8 @@ void run_tests() {
     const std::vector<TestCase> tests = tests_to_run();
     if (!exploring()) {
         open_records(order().folder, world_rank());
-        std::vector<std::string> plan;
-        for (const TestCase& test : tests) {
-            plan.push_back(test.name);
-        }
+        std::vector<std::string> plan(tests.size());
+        std::ranges::transform(tests, plan.begin(), &TestCase::name);
         write_plan(plan, 0);
     }
     for (const TestCase& test : tests) {

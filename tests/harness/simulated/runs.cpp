@@ -83,7 +83,8 @@ bool run_trial(int p, const std::function<void(const Communicator&)>& body) {
         end = run_body(body, p);
     }
     const bool failed = current_test().outcome != Outcome::pass;
-    if (order().trial != 0 && failed && current_test().outcome != Outcome::skipped) {
+    const bool wrong = failed && current_test().outcome != Outcome::skipped;
+    if (order().trial != 0 && wrong) {
         // a step: without one after its last message a replay ends before the rank has said why
         MC_random(0, 1);
         MC_assert(exploring() ? 0 : 1);
@@ -98,7 +99,8 @@ bool run_trial(int p, const std::function<void(const Communicator&)>& body) {
                                      current_test().name,
                                      simulated::calls(),
                                      simulated::hash_of_calls(),
-                                     simulated::unsuited()};
+                                     simulated::unsuited(),
+                                     wrong};
         simulated::append(simulation::kTrialsFile, nlohmann::json(done).dump());
     }
     if (order().trial != 0) {
@@ -207,6 +209,7 @@ void* shared_room(const char* name, std::size_t bytes) {
     // all ranks are in one process, which has one environment
     const std::string variable = std::string("SHARDLINGS_ROOM_") + name;
     if (const char* const address = std::getenv(variable.c_str())) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): one process, whose environment holds text
         return reinterpret_cast<void*>(std::strtoull(address, nullptr, 16));
     }
     void* const room = std::calloc(1, bytes);
