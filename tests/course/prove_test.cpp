@@ -1,4 +1,5 @@
 // Tests of exercises on SimGrid's MPI: the same results as on real processes. And prove, where simgrid-mc is.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -98,6 +99,10 @@ TEST_CASE("a wrong value is refused on simulated ranks", "[simulated]") {
     CHECK(wrong->status == State::fail);
     CHECK(has(wrong->name, "combines by mean, product, min and max"));
     CHECK(has(in_full(*wrong), "that is the sum: the mean is the sum divided by p"));
+    const auto trial = std::ranges::find(run.trials, true, &dist::simulation::Trial::failed);
+    REQUIRE(trial != run.trials.end());
+    CHECK(trial->test == wrong->name);
+    CHECK(trial->trial < run.last_trial);  // the tests behind it were run as well
 }
 
 TEST_CASE(
