@@ -13,3 +13,5 @@ using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
+
+#pragma push_macro("CHECK")  // words/tensors.hpp takes it back from LibTorch

@@ -1,6 +1,12 @@
 // Tensors in tests: what ranks put into them, and what is in them afterwards. For exercises that need LibTorch.
 #pragma once
 
+#include "tests/harness/catch2.hpp"
+
+// LibTorch has a CHECK of its own, here. Catch2's is back, and what includes this file again leaves it alone.
+#include <c10/util/Logging.h>
+#pragma pop_macro("CHECK")
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
