@@ -110,7 +110,7 @@ log=.shardlings/setup.log
 mkdir -p .shardlings
 progress() {
     tee "$log" | awk '
-        /^[0-9]+ upgraded, / { total = $3; print "    " total " packages, with what they need" }
+        /^[0-9]+ upgraded, / { total = $1 + $3; print "    " total " packages, with what they need" }
         /^Need to get /      { print "    " $4 " " $5 " to download" }
         /^Setting up /       { if (++done % 25 == 0) print "    " done " of " total " set up" }
         /^setup: /           { status = $2 }

@@ -169,7 +169,12 @@ std::vector<lab::Algorithm> chosen(const Order& order) {
 
 int run(const std::vector<lab::Algorithm>& rows, const Order& order, const Communicator& comm) {
     if (rows.empty()) {
-        return 0;  // what is left passes no messages: the caller sees that nothing was timed
+        leave(
+            kRefusedMark, fmt::format(
+                              "{} passes no messages, so there is nothing to simulate",
+                              order.mine.empty() ? order.collective : order.mine
+                          )
+        );
     }
     const lab::Collective& collective = lab::find_collective(rows.front().collective);
     const std::vector<std::size_t> sizes_bytes =
@@ -208,7 +213,10 @@ int main(int argc, char** argv) {
         } catch (...) {
             leave(
                 kThrownMark,
-                fmt::format("rank {}: something that is no std::exception", world.rank())
+                fmt::format(
+                    "rank {}: what is no std::exception; exit() and MPI_Abort do so here",
+                    world.rank()
+                )
             );
         }
     });

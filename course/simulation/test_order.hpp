@@ -38,12 +38,22 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, rank, trial, test, calls, messages, un
 inline constexpr const char* kMessagesFile = "messages.jsonl";
 
 struct Message {
+    long trial = 0;
     int from = 0;  // ranks of the world
     int to = 0;
     int tag = 0;
     long bytes = 0;
     std::string call;  // that received it
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Message, from, to, tag, bytes, call)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Message, trial, from, to, tag, bytes, call)
+
+// What a rank says in its output, in a line of its own:
+
+/// Orders differ in how they come: a receive from any rank, and a call that asks whether a message has come without waiting for it.
+inline constexpr const char* kFromAnyoneMark = "shardlings: it receives from any rank";
+inline constexpr const char* kQuestionMark = "shardlings: it asks without waiting";
+
+/// In front of why the test cannot be run on simulated ranks; it has ended then.
+inline constexpr const char* kCannotRunMark = "shardlings: not on simulated ranks: ";
 
 }  // namespace dist::simulation

@@ -291,7 +291,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     CHECK(has(wrong.output, "WRONG\n"));
 
     const Ended stuck = simulate(with(mutants + "send_first.diff"));
-    CHECK(stuck.status == 1);
+    CHECK(stuck.status == 4);
     CHECK(has(stuck.output, "on 4 simulated ranks mine stands still"));
 
     const Ended thrown = simulate(
@@ -306,6 +306,17 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     CHECK(nothing.status == 2);
     CHECK(has(nothing.output, "is no collective by itself"));
 
+    const Ended no_mpi = simulate({"simple_model"});
+    CHECK(no_mpi.status == 2);
+    CHECK(has(no_mpi.output, "neither LibTorch nor CUDA"));
+
+    const Ended silent = simulate(
+        {"shared_memory_all_reduce", "--ranks", "4", "--as",
+         solutions + "shared_memory_all_reduce.cpp"}
+    );
+    CHECK(silent.status == 2);
+    CHECK(has(silent.output, "passes no messages"));
+
     const Ended none = simulate({});
     CHECK(none.status == 2);
     CHECK(has(none.output, "an exercise, or train"));
@@ -313,5 +324,36 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     const Ended peer = simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--peers", "zork"});
     CHECK(peer.status == 2);
     CHECK(has(peer.output, "has no algorithm 'zork'"));
+}
+
+TEST_CASE("an answer that ends the simulation is told by what it did", "[simgrid]") {
+    const auto with_body = [](const std::string& body) {
+        const std::filesystem::path file =
+            std::filesystem::temp_directory_path() / ("ends-" + std::to_string(getpid()) + ".cpp");
+        std::ofstream(file) << "#include <cstdlib>\n"
+                               "#include \"exercises/02_naive_collectives/broadcast.hpp\"\n"
+                               "namespace dist {\n"
+                               "void broadcast(std::span<float>, int, const Communicator&) { "
+                            << body << " }\n}\n";
+        Ended ended = simulate({"broadcast", "--as", file.string(), "--ranks", "4"});
+        std::filesystem::remove(file);
+        return ended;
+    };
+    const Ended exits = with_body("std::_Exit(0);");
+    CHECK(exits.status == 5);
+    CHECK(has(exits.output, "mine ended before it was through, as by exit()"));
+    const Ended crashes = with_body("*static_cast<volatile int*>(nullptr) = 1;");
+    CHECK(crashes.status == 5);
+    CHECK(has(crashes.output, "mine died of SIGSEGV"));
+
+    const std::filesystem::path platform =
+        std::filesystem::temp_directory_path() / ("no-cluster-" + std::to_string(getpid()));
+    std::ofstream(platform) << "<a/>";
+    const Ended misread =
+        simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--platform", platform.string()});
+    std::filesystem::remove(platform);
+    INFO(misread.output);
+    CHECK(misread.status == 2);
+    CHECK(has(misread.output, "--platform: " + platform.string() + ":1: Invalid XML"));
 }
 #endif

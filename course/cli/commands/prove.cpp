@@ -7,6 +7,7 @@
 #include "course/cli/build/build.hpp"
 #include "course/cli/build/setup.hpp"
 #include "course/cli/commands/command.hpp"
+#include "course/cli/commands/simulated_cluster.hpp"
 #include "course/cli/exercises/manifest.hpp"
 #include "course/cli/exercises/progress.hpp"
 #include "course/cli/exercises/select.hpp"
@@ -56,15 +57,6 @@ Built build_simulated(Context& context, const Exercise& exercise, const fs::path
     return built;
 }
 
-void expect_messages(const Exercise& exercise) {
-    if (exercise.needs != "mpi") {
-        throw UsageError(fmt::format(
-            "{} cannot be proved: SimGrid has its own MPI, and neither LibTorch nor CUDA on it",
-            exercise.name
-        ));
-    }
-}
-
 void draw(const WrongOrder& wrong, const ProveArguments& arguments) {
     if (!arguments.svg.empty()) {
         const Drawing drawing = drawing_of(wrong, arguments.name);
@@ -77,7 +69,7 @@ void prove(Context& context, ProveArguments arguments) {
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     arguments.name = exercise.name;
-    expect_messages(exercise);
+    expect_simulated_ranks(exercise);
     if (!arguments.svg.empty()) {
         files::check_writable(arguments.svg);
     }
@@ -138,7 +130,14 @@ void add_prove(Command& app, Context& context) {
         "for\n"
         "each other, wrong values, exceptions and crashes, and then tells the order.\n"
         "Not looked at: how many messages there are, messages that nobody receives or that do not\n"
-        "fit, longer inputs, more ranks, what ranks tell each other through shared memory.\n"
+        "fit, longer inputs, more ranks, what ranks tell each other through shared memory, and "
+        "data\n"
+        "that changes while it is sent. No proof comes of a receive from any rank, since SimGrid\n"
+        "brings messages in the order in which they were sent, and MPI only those of one rank; "
+        "nor\n"
+        "of a loop that asks for a message, by MPI_Test or MPI_Iprobe, as it may ask for ever. "
+        "What\n"
+        "goes wrong is found all the same.\n"
         "Exit status: 0 proved; 1 an order is wrong, or cut short (--states, --time-limit): no "
         "proof;\n"
         "4 an order hangs.\n"

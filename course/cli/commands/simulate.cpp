@@ -57,7 +57,9 @@ std::string exercise_of(
                : arguments.name == "all_reduce" ? "ring_all_reduce"
                                                 : arguments.name;
     }
-    return manifest.find(arguments.name).name;
+    const Exercise& exercise = manifest.find(arguments.name);
+    expect_simulated_ranks(exercise);
+    return exercise.name;
 }
 
 void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {

@@ -1,11 +1,11 @@
 #include "course/cli/commands/simulated_cluster.hpp"
 
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "course/cli/build/build.hpp"
 #include "course/cli/build/setup.hpp"
 #include "course/cli/commands/passed_on.hpp"
-#include "course/cli/exercises/manifest.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/words.hpp"
 #include "course/files/atomic_file.hpp"
@@ -45,6 +45,16 @@ Cluster cluster_of(const ClusterArguments& arguments) {
 
 std::vector<int> ranks_of(const ClusterArguments& arguments) {
     return ranks_between_commas(arguments.ranks, 2, kMostRanks);
+}
+
+void expect_simulated_ranks(const Exercise& exercise) {
+    if (exercise.needs != "mpi") {
+        throw UsageError(fmt::format(
+            "{} has no simulated ranks: SimGrid has its own MPI, and neither LibTorch nor CUDA on "
+            "it",
+            exercise.name
+        ));
+    }
 }
 
 fs::path build_mine(Context& context, const std::string& exercise, const std::string& as) {

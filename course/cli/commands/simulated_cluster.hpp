@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "course/cli/commands/command.hpp"
+#include "course/cli/exercises/manifest.hpp"
 #include "course/cli/simulate/cluster.hpp"
 
 namespace dist::cli {
@@ -26,6 +27,9 @@ Cluster cluster_of(const ClusterArguments& arguments);
 /// Ascending.
 /// Errors  UsageError
 std::vector<int> ranks_of(const ClusterArguments& arguments);
+
+/// Errors  UsageError for one that needs more than MPI
+void expect_simulated_ranks(const Exercise& exercise);
 
 /// The module of an exercise's file for the simulator: `as`, or its own where that is empty.
 /// Errors  CommandError if it does not build

@@ -47,4 +47,11 @@ inline std::vector<int> ranks_between_commas(const std::string& text, int least,
     return {ranks.begin(), ranks.end()};
 }
 
+/// The rest of the first line that holds this; empty if none does.
+inline std::string rest_of_line(const std::string& mark, const std::string& text) {
+    const std::size_t at = text.find(mark);
+    const std::size_t begin = at + mark.size();
+    return at == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
 }  // namespace dist::cli

@@ -14,7 +14,7 @@ struct Exploration {
     enum class End { right, hangs, wrong, crashes, cut_short };
     End end = End::cut_short;
     std::string path;  // the order in which it goes wrong
-    std::string why;   // it was cut short
+    std::string why;   // it was cut short; or went right, and is no proof
     long states = 0;
     double seconds = 0;
 };
@@ -37,7 +37,11 @@ Exploration explore(
     const std::function<void(long states)>& progress
 );
 
-/// What simgrid-mc said, and how it ended; `timed_out` and `called_off` by the bounds.
+/// What simgrid-mc said, and how it ended.
 Exploration read_exploration(const std::string& output, int status);
+
+/// Which order is left out where SimGrid leaves out orders that come to the same: only all of them tell what a call finds that does
+/// not wait.
+bool needs_all_orders(const std::string& output);
 
 }  // namespace dist::cli

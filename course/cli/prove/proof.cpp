@@ -52,10 +52,10 @@ std::map<long, Candidate> candidates_in(const std::vector<Trial>& trials) {
     return all;
 }
 
-/// What is to be explored: each row of messages once.
+/// What is to be explored: of each test each row of messages once. Other tests look at other things.
 std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
     std::map<long, Candidate> some;
-    std::set<std::map<int, std::size_t>> seen;
+    std::set<std::pair<std::string, std::map<int, std::size_t>>> seen;
     std::set<std::string> with_messages;
     for (const auto& [number, candidate] : candidates_in(rehearsal.trials)) {
         if (candidate.calls == 0) {
@@ -69,7 +69,7 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
             }
             continue;
         }
-        if (seen.insert(candidate.messages).second) {
+        if (seen.insert({candidate.test, candidate.messages}).second) {
             some.emplace(number, candidate);
         } else {
             ++proof.repeated;
@@ -89,6 +89,14 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
 long wrong_trial(const SimulatedRun& rehearsal) {
     const auto found = std::ranges::find(rehearsal.trials, true, &Trial::failed);
     return found == rehearsal.trials.end() ? rehearsal.last_trial : found->trial;
+}
+
+std::vector<simulation::Message> messages_of(const SimulatedRun& run, long trial) {
+    std::vector<simulation::Message> some;
+    std::ranges::copy_if(run.messages, std::back_inserter(some), [&](const auto& message) {
+        return message.trial == trial;
+    });
+    return some;
 }
 
 bool is_wrong(const TestResult& test) {
@@ -129,7 +137,7 @@ class Prover {
         if (failed != rehearsal.tests.end()) {
             // it fails as soon as it is looked at
             candidates = {{wrong_trial(rehearsal), {failed->name, 0, {}, {}}}};
-            rehearsed_ = {*failed, "", rehearsal.messages};
+            rehearsed_ = {*failed, "", messages_of(rehearsal, candidates.begin()->first)};
             proof_.repeated = 0;
             proof_.left_out.clear();
         }
@@ -164,9 +172,10 @@ class Prover {
         proof_.explored.push_back(
             {candidate.test, number, candidate.calls, found.states, found.seconds}
         );
-        if (found.end == Exploration::End::cut_short) {
+        if (!found.why.empty()) {
             proof_.cut_short = found.why;
-        } else if (found.end != Exploration::End::right) {
+        }
+        if (found.end != Exploration::End::cut_short && found.end != Exploration::End::right) {
             progress_.clear();
             proof_.wrong = seen_again(number, found.path);
         }

@@ -10,6 +10,7 @@
 #include "course/cli/launch/run_folder.hpp"
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/process/words.hpp"
 #include "course/cli/simulate/cluster.hpp"
 #include "course/protocol/secret.hpp"
 
@@ -78,33 +79,38 @@ void blame_who_left(TestResult& test) {
     }
 }
 
-[[noreturn]] void refuse(const Ended& ended, int ranks) {
-    const std::string words = first_complaint(ended.output);
-    const std::string why = ended.timed_out ? "took too long and was ended"
-                            : ended.status > 128
-                                ? fmt::format("died of signal {}: {}", ended.status - 128, words)
-                                : fmt::format("ended with exit status {}: {}", ended.status, words);
+/// The test that was begun last, as far as a rank says.
+std::string test_in_progress(const harness::Board& board, int ranks) {
+    const auto* const found = std::find_if(board.slot, board.slot + ranks, [](const auto& slot) {
+        return slot.test[0] != '\0';
+    });
+    return found == board.slot + ranks ? "" : fmt::format(", in \"{}\"", found->test);
+}
+
+[[noreturn]] void refuse(const Ended& ended, const harness::Board& board, int ranks) {
+    const std::string missing = "Not yet implemented: P";  // PMPI_Mprobe and the like
+    const std::string why = rest_of_line(simulation::kCannotRunMark, ended.output);
+    if (const std::string call = rest_of_line(missing, ended.output);
+        !why.empty() || !call.empty()) {
+        throw CommandError(
+            exit_status::kFailed,
+            fmt::format(
+                "no simulated ranks, and no proof: {}",
+                why.empty() ? "SimGrid's MPI has no " + call.substr(0, call.find('.')) : why
+            )
+        );
+    }
+    const EarlyEnd end = early_end(ended);
     throw CommandError(
-        ended.timed_out      ? exit_status::kHang
-        : ended.status > 128 ? exit_status::kCrash
-                             : exit_status::kOurs,
+        end.exit_status,
         fmt::format(
-            "the test on {} simulated ranks {}; ./shardlings run shows more of it", ranks, why
+            "the test on {} simulated ranks {}{}; ./shardlings run says more of it", ranks,
+            end.words, test_in_progress(board, ranks)
         )
     );
 }
 
 }  // namespace
-
-std::string first_complaint(const std::string& output) {
-    const std::string words = "[root/CRITICAL] ";
-    const std::size_t at = output.find(words);
-    if (at == std::string::npos) {
-        return output;
-    }
-    const std::size_t begin = at + words.size();
-    return output.substr(begin, output.find('\n', begin) - begin);
-}
 
 fs::path write_order(const simulation::TestOrder& order, const fs::path& folder) {
     fs::path file = folder / "order.json";
@@ -149,7 +155,7 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
                           ended.output.find("DEADLOCK") != std::string::npos;
     if (!planned || ended.timed_out || (ended.status > 128 && !deadlock) ||
         (!hangs && !std::ranges::all_of(job.logs, finished))) {
-        refuse(ended, wanted.ranks);
+        refuse(ended, *board, wanted.ranks);
     }
     cut_plans(job.logs, *board);
     result.tests = judge(job).tests;

@@ -30,9 +30,6 @@ struct SimulatedRun {
 /// SimGrid's model checker takes no send for done before its receive has begun; nor does this.
 inline constexpr const char* kNoBuffers = "smpi/buffering:zero";
 
-/// The first line in which SimGrid says what it cannot do; all that it says where there is none.
-std::string first_complaint(const std::string& output);
-
 /// Writes the order into the folder; the file. smpirun would cut a command line with it at each space.
 std::filesystem::path write_order(
     const simulation::TestOrder& order, const std::filesystem::path& folder

@@ -3,11 +3,13 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <string_view>
 
 #include "course/cli/process/error.hpp"
+#include "course/cli/process/words.hpp"
 
 namespace dist::cli {
 namespace {
@@ -121,6 +123,26 @@ std::vector<std::string> on_cluster(
     }
     line.push_back("--log=root.threshold:" + log);
     return line;
+}
+
+std::string first_complaint(const std::string& output) {
+    const std::string words = rest_of_line("[root/CRITICAL] ", output);
+    return words.empty() ? output.substr(0, output.find('\n')) : words;
+}
+
+EarlyEnd early_end(const Ended& ended) {
+    if (ended.timed_out) {
+        return {exit_status::kHang, "took too long and was ended"};
+    }
+    if (ended.ok()) {
+        return {exit_status::kCrash, "ended before it was through, as by exit()"};
+    }
+    const std::string why = first_complaint(ended.output);
+    const char* const signal = ended.status > 128 ? sigabbrev_np(ended.status - 128) : nullptr;
+    if (signal != nullptr) {
+        return {exit_status::kCrash, fmt::format("died of SIG{}: {}", signal, why)};
+    }
+    return {exit_status::kFailed, fmt::format("ended with status {}: {}", ended.status, why)};
 }
 
 }  // namespace dist::cli

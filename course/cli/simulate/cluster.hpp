@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "course/cli/process/subprocess.hpp"
+
 namespace dist::cli {
 
 /// Every rank has a link of its own to a switch without limits, as fast in both directions at once.
@@ -40,5 +42,15 @@ std::vector<std::string> on_cluster(
     const std::vector<std::string>& settings,
     const std::string& log = "error"
 );
+
+/// The first line in which SimGrid says what it cannot do; the first of all where there is none.
+std::string first_complaint(const std::string& output);
+
+/// How a simulation ended that was to go on: "died of SIGSEGV: Segmentation fault", and the status of the command that says so.
+struct EarlyEnd {
+    int exit_status = 0;
+    std::string words;
+};
+EarlyEnd early_end(const Ended& ended);
 
 }  // namespace dist::cli

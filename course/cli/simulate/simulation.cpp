@@ -14,6 +14,7 @@
 #include "course/cli/process/error.hpp"
 #include "course/cli/process/progress_line.hpp"
 #include "course/cli/process/subprocess.hpp"
+#include "course/cli/process/words.hpp"
 #include "course/cli/simulate/replayed.hpp"
 #include "course/runtime/simulated_time.hpp"
 
@@ -54,13 +55,6 @@ std::vector<Timed> lines_of(const std::string& output) {
         }
     }
     return times;
-}
-
-/// The rest of the line that holds this; empty if there is none.
-std::string after(const std::string& mark, const std::string& output) {
-    const std::size_t at = output.find(mark);
-    const std::size_t begin = at + mark.size();
-    return at == std::string::npos ? "" : output.substr(begin, output.find('\n', begin) - begin);
 }
 
 std::size_t memory_bytes() {
@@ -215,12 +209,12 @@ class Runs {
         std::vector<Timed> times = lines_of(ended.output);
         if (ended.output.find("Deadlock") != std::string::npos) {  // the exit status is 0 then
             throw CommandError(
-                exit_status::kFailed, fmt::format(
-                                          "on {} simulated ranks {} stands still: every rank waits "
-                                          "for another. ./shardlings run "
-                                          "shows who waits for whom",
-                                          ranks, name.empty() ? "an algorithm" : name
-                                      )
+                exit_status::kHang, fmt::format(
+                                        "on {} simulated ranks {} stands still: every rank waits "
+                                        "for another. ./shardlings run "
+                                        "shows who waits for whom",
+                                        ranks, name.empty() ? "an algorithm" : name
+                                    )
             );
         }
         if (!ended.ok() || times.empty()) {
@@ -234,28 +228,26 @@ class Runs {
     }
 
     [[noreturn]] void refuse(const Ended& ended, int ranks, const std::string& name) const {
-        if (const std::string names = after(simulation::kRefusedMark, ended.output);
+        if (const std::string names = rest_of_line(simulation::kRefusedMark, ended.output);
             !names.empty()) {
             throw UsageError(names);
         }
-        if (const std::string peers = after("[root/CRITICAL] ", ended.output);
+        if (const std::string peers = rest_of_line("[root/CRITICAL] ", ended.output);
             peers.find("has no algorithm") != std::string::npos) {
             throw UsageError("--peers: " + peers);
         }
-        if (ended.ok()) {
-            throw UsageError(fmt::format(
-                "{} passes no messages, so there is nothing to simulate",
-                name == "mine" ? wanted_.mine : wanted_.collective
-            ));
+        if (const std::string platform = rest_of_line("Parse error at ", ended.output);
+            !platform.empty()) {
+            throw UsageError("--platform: " + platform);
         }
-        const std::string thrown = after(simulation::kThrownMark, ended.output);
+        const std::string thrown = rest_of_line(simulation::kThrownMark, ended.output);
+        const EarlyEnd end = thrown.empty() ? early_end(ended)
+                                            : EarlyEnd{exit_status::kFailed, "threw on " + thrown};
         throw CommandError(
-            exit_status::kFailed,
-            fmt::format(
-                "on {} simulated ranks {} {}", ranks, name.empty() ? "an algorithm" : name,
-                thrown.empty() ? fmt::format("ended with exit status {}", ended.status)
-                               : "threw on " + thrown
-            )
+            end.exit_status, fmt::format(
+                                 "on {} simulated ranks {} {}", ranks,
+                                 name.empty() ? "an algorithm" : name, end.words
+                             )
         );
     }
 

@@ -10,6 +10,8 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <functional>
+#include <set>
+#include <thread>
 #include <unistd.h>
 
 #include "tests/harness/job/crash.hpp"
@@ -107,6 +109,7 @@ namespace {
 simulation::TestOrder the_order;
 long call_count = 0;
 std::size_t call_hash = 0;
+std::thread::id own_thread;
 
 }  // namespace
 
@@ -116,6 +119,7 @@ const simulation::TestOrder& order() {
 
 void set_order(const simulation::TestOrder& order) {
     the_order = order;
+    own_thread = std::this_thread::get_id();
     if (!order.folder.empty()) {
         the_board = &map_board(order.folder);
     }
@@ -147,6 +151,24 @@ std::string& unsuited() {
 
 std::size_t hash_of_calls() {
     return call_hash;
+}
+
+void say(const char* mark) {
+    static std::set<std::string> said;
+    if (exploring() && said.insert(mark).second) {
+        std::fprintf(stderr, "%s\n", mark);
+    }
+}
+
+void refuse(const std::string& why) {
+    std::fprintf(stderr, "%s%s\n", simulation::kCannotRunMark, why.c_str());
+    std::_Exit(1);
+}
+
+void expect_own_thread(const char* call) {
+    if (std::this_thread::get_id() != own_thread) {
+        refuse(std::string("a thread that it has started calls ") + call);
+    }
 }
 
 void append(const char* file, const std::string& line) {

@@ -27,6 +27,15 @@ long calls();
 std::string& unsuited();
 std::size_t hash_of_calls();
 
+/// Says it once, to whoever explores.
+void say(const char* mark);
+
+/// Ends the test: SimGrid cannot run it.
+[[noreturn]] void refuse(const std::string& why);
+
+/// Refuses a call by a thread that the rank has started.
+void expect_own_thread(const char* call);
+
 /// Appends a line to a file of the folder, if there is one.
 void append(const char* file, const std::string& line);
 
