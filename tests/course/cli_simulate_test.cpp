@@ -236,7 +236,7 @@ TEST_CASE("data beyond 1 GiB over all ranks needs no memory of that size", "[sim
     // a ring, by its formula
     CHECK(
         times.at("lr 64 33554432")["seconds"].get<double>() ==
-        Approx(2 * 63 * (2e-6 + 33554432 / 64 * 8e-10)).epsilon(0.001)
+        Approx(2 * 63 * (2e-6 + 33554432.0 / 64 * 8e-10)).epsilon(0.001)
     );
 }
 

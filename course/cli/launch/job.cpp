@@ -178,6 +178,8 @@ Verdict run_job(
     std::ofstream(folder.path() / "secret", std::ios::binary)
         .write(reinterpret_cast<const char*>(&secret), sizeof secret);
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
+    // mpirun's of the same moment trip over each other in a folder that they share (Open MPI 5)
+    run_options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", folder.path().string());
     const std::string shared =
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string();
     if (!shared.empty()) {

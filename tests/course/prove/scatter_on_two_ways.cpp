@@ -16,10 +16,16 @@ void scatter(std::span<const float> in, std::span<float> out, int root, const Co
     const int r = comm.rank();
     expects(0 <= root && root < p, "scatter: root must be a rank of comm");
     if (r != root) {
+        MPI_Status status;
         MPI_CHECK(MPI_Recv(
             out.data(), static_cast<int>(out.size()), MPI_FLOAT, r == 1 ? MPI_ANY_SOURCE : root, 0,
-            comm.handle(), MPI_STATUS_IGNORE
+            comm.handle(), &status
         ));
+        int n = 0;
+        MPI_CHECK(MPI_Get_count(&status, MPI_FLOAT, &n));
+        if (static_cast<std::size_t>(n) != out.size()) {
+            throw Error("scatter: a chunk of another length came");
+        }
         return;
     }
     const auto chunk = [&](int i) {

@@ -149,7 +149,9 @@ int MPI_Recv(void* b, int n, MPI_Datatype t, int src, int tag, MPI_Comm c, MPI_S
     MPI_Status got;
     const Waiting here(text);
     const int code = looked_at(receive(b, n, t, src, tag, c, &got));
-    note_arrival(got, c, text.call);
+    if (code == MPI_SUCCESS) {
+        note_arrival(got, c, text.call);
+    }
     give(got, s);
     return code;
 }
@@ -187,7 +189,9 @@ int MPI_Sendrecv(
     {
         const Waiting here(receiving);
         received = looked_at(PMPI_Wait(&receive, &got));
-        note_arrival(got, c, receiving.call);
+        if (received == MPI_SUCCESS) {
+            note_arrival(got, c, receiving.call);
+        }
     }
     const Waiting here(sending);
     const int sent = PMPI_Wait(&send, MPI_STATUS_IGNORE);

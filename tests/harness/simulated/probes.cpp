@@ -124,7 +124,9 @@ int MPI_Mrecv(void* b, int n, MPI_Datatype t, MPI_Message* m, MPI_Status* s) {
     const MPI_Comm comm = (*found)->comm;
     MPI_Status got;
     const int code = looked_at(take(found, b, bytes_of(n, t), &got));
-    note_arrival(got, comm, "MPI_Mrecv");
+    if (code == MPI_SUCCESS) {
+        note_arrival(got, comm, "MPI_Mrecv");
+    }
     *m = MPI_MESSAGE_NULL;
     give(got, s);
     return code;

@@ -43,14 +43,14 @@ int start(
 }
 
 /// The request is through, or was one that nobody knows.
-void note_end(MPI_Request request, const MPI_Status& status) {
+void note_end(MPI_Request request, int code, const MPI_Status& status) {
     const auto found = under_way.find(request);
     if (found == under_way.end()) {
         return;
     }
     const UnderWay message = found->second;
     under_way.erase(found);
-    if (message.text.direction == Direction::receive) {
+    if (code == MPI_SUCCESS && message.text.direction == Direction::receive) {
         note_arrival(status, message.comm, message.text.call);
     }
 }
@@ -64,7 +64,7 @@ int wait_for(MPI_Request* request, MPI_Status* status) {
     MPI_Status got;
     const Waiting here(found->second.text);
     const int code = looked_at(PMPI_Wait(request, &got));
-    note_end(before, got);
+    note_end(before, code, got);
     give(got, status);
     return code;
 }
@@ -90,7 +90,7 @@ int some_of(
     const int code = looked_at(call(got.data()));
     for (int i = 0; *count != MPI_UNDEFINED && i < *count; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        note_end(before[static_cast<std::size_t>(indices[i])], got[at]);
+        note_end(before[static_cast<std::size_t>(indices[i])], code, got[at]);
         give(got[at], entry(statuses, i));
     }
     return code;
