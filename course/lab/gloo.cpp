@@ -11,6 +11,7 @@
 
 #include <mpi.h>
 
+#include "course/lab/gloo_thread.hpp"
 #include "course/runtime/error.hpp"
 
 namespace dist::lab {
@@ -24,6 +25,7 @@ std::shared_ptr<gloo::transport::Device> make_device() {
         where.hostname.clear();
         where.iface = interface;
     }
+    const GloosThreads started_here;
     return gloo::transport::tcp::CreateDevice(where);
 }
 
