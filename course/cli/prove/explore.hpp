@@ -40,8 +40,8 @@ Exploration explore(
 /// What simgrid-mc said, and how it ended.
 Exploration read_exploration(const std::string& output, int status);
 
-/// Which order is left out where SimGrid leaves out orders that come to the same: only all of them tell what a call finds that does
-/// not wait.
+/// Whether the program asks for messages without waiting: SimGrid, where it leaves out orders that come to the same, then leaves out
+/// others as well.
 bool needs_all_orders(const std::string& output);
 
 }  // namespace dist::cli

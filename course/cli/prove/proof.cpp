@@ -146,7 +146,7 @@ class Prover {
                 break;
             }
         }
-        if (failed != rehearsal.tests.end() && !proof_.wrong && proof_.cut_short.empty()) {
+        if (failed != rehearsal.tests.end() && !proof_.wrong) {
             proof_.cut_short =
                 fmt::format("{} fails in another way: {}", failed->name, in_one_line(*failed));
         }
