@@ -58,7 +58,9 @@ void expect_simulated_ranks(const Exercise& exercise) {
 }
 
 fs::path build_mine(Context& context, const std::string& exercise, const std::string& as) {
-    Program program = program_of(read_manifest(context.root).find(exercise));
+    const Manifest manifest = read_manifest(context.root);
+    expect_simulated_ranks(manifest.find(exercise));
+    Program program = program_of(manifest.find(exercise));
     program.simulated = true;
     const Built built =
         build_test(context, program, as.empty() ? context.root / program.source : fs::path(as));

@@ -32,7 +32,7 @@ std::vector<int> ranks_of(const ClusterArguments& arguments);
 void expect_simulated_ranks(const Exercise& exercise);
 
 /// The module of an exercise's file for the simulator: `as`, or its own where that is empty.
-/// Errors  CommandError if it does not build
+/// Errors  UsageError for an exercise that needs more than MPI; CommandError if it does not build
 std::filesystem::path build_mine(
     Context& context, const std::string& exercise, const std::string& as
 );
