@@ -14,7 +14,8 @@
 namespace dist::cli {
 namespace {
 
-constexpr int kMostSteps = 5000;  // of one order of messages
+constexpr int kMostSteps =
+    8000;  // of one order of messages; simgrid-mc goes down into each, on its stack
 constexpr const char* kNoReduction = "none";
 
 /// The number in front of these words, the last time they were said; 0 if never.

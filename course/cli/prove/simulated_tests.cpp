@@ -87,19 +87,19 @@ std::string test_in_progress(const harness::Board& board, int ranks) {
     return found == board.slot + ranks ? "" : fmt::format(", in \"{}\"", found->test);
 }
 
-[[noreturn]] void refuse(const Ended& ended, const harness::Board& board, int ranks) {
-    const std::string missing = "Not yet implemented: P";  // PMPI_Mprobe and the like
-    const std::string why = rest_of_line(simulation::kCannotRunMark, ended.output);
-    if (const std::string call = rest_of_line(missing, ended.output);
-        !why.empty() || !call.empty()) {
-        throw CommandError(
-            exit_status::kFailed,
-            fmt::format(
-                "no simulated ranks, and no proof: {}",
-                why.empty() ? "SimGrid's MPI has no " + call.substr(0, call.find('.')) : why
-            )
-        );
+/// Errors  CommandError if a rank has said that it cannot be simulated, or SimGrid that a call is missing
+void expect_simulated(const std::string& output) {
+    std::string why = rest_of_line(simulation::kCannotRunMark, output);
+    const std::string call = rest_of_line("Not yet implemented: P", output);  // PMPI_Imrecv
+    if (why.empty() && !call.empty()) {
+        why = "SimGrid's MPI has no " + call.substr(0, call.find('.'));
     }
+    if (!why.empty()) {
+        throw CommandError(exit_status::kFailed, "no simulated ranks, and no proof: " + why);
+    }
+}
+
+[[noreturn]] void refuse(const Ended& ended, const harness::Board& board, int ranks) {
     const EarlyEnd end = early_end(ended);
     throw CommandError(
         end.exit_status,
@@ -134,6 +134,7 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
     std::vector<std::string> line = on_cluster({}, wanted.ranks, folder.path(), settings);
     line.insert(line.end(), {wanted.module.string(), write_order(order, folder.path()).string()});
     const Ended ended = run(context, line, options);
+    expect_simulated(ended.output);
 
     Job job;
     job.folder = folder.path();
@@ -153,8 +154,9 @@ SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted)
     // SimGrid 3 ends with status 0 after a deadlock, SimGrid 4 by SIGABRT
     const bool deadlock = ended.output.find("eadlock") != std::string::npos ||
                           ended.output.find("DEADLOCK") != std::string::npos;
+    const bool ended_early = !hangs || (!deadlock && wanted.replay.empty());
     if (!planned || ended.timed_out || (ended.status > 128 && !deadlock) ||
-        (!hangs && !std::ranges::all_of(job.logs, finished))) {
+        (ended_early && !std::ranges::all_of(job.logs, finished))) {
         refuse(ended, *board, wanted.ranks);
     }
     cut_plans(job.logs, *board);
