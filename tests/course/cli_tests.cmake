@@ -58,7 +58,7 @@ if(LibTorch_FOUND)
 endif()
 
 # Tests of exercises on simulated ranks, and every order of their messages.
-add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp)
+add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp prove_texts_test.cpp)
 target_link_libraries(prove_test PRIVATE dist_catch2_main dist::cli dist::pictures dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(prove_test PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")

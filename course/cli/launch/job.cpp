@@ -178,7 +178,7 @@ Verdict run_job(
     std::ofstream(folder.path() / "secret", std::ios::binary)
         .write(reinterpret_cast<const char*>(&secret), sizeof secret);
     run_options.environment = job_environment(program, ranks, folder.path(), options, after);
-    // mpirun's of the same moment trip over each other in a folder that they share (Open MPI 5)
+    // Open MPI 5: one mpirun found the folder that all share being made by another, and did not start
     run_options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", folder.path().string());
     const std::string shared =
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string();
