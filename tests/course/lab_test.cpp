@@ -150,18 +150,18 @@ TEST_CASE("an unknown collective or algorithm is answered with those that exist"
     );
 }
 
-TEST_CASE("the bench's help and the README name every algorithm that the registry has") {
+TEST_CASE("the bench's help and the laboratory's page name every algorithm that the registry has") {
     std::string help;
     char* argv[] = {const_cast<char*>("bench"), const_cast<char*>("--help")};
     parse_options(2, argv, help);
-    std::ifstream file(REPOSITORY "/README.md");
-    const std::string readme{std::istreambuf_iterator<char>(file), {}};
+    std::ifstream file(REPOSITORY "/notebooks_md/laboratory.md");
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
     for (const char* name :
          {"all_reduce", "broadcast", "reduce", "all_gather", "all_to_all", "barrier"}) {
         for (const Algorithm& algorithm : find_algorithms(find_collective(name), {})) {
             INFO(algorithm.name);
             CHECK(help.find(std::string(algorithm.what)) != std::string::npos);
-            CHECK(readme.find("`" + std::string(algorithm.name) + "`") != std::string::npos);
+            CHECK(page.find("`" + std::string(algorithm.name) + "`") != std::string::npos);
         }
     }
 }

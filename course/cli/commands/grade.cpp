@@ -48,7 +48,7 @@ void add_grade(Command& app, Context& context) {
         "files. In DIR:\n"
         "report.html for people; results.csv; junit.xml; results.json for Gradescope and "
         "Exercism.\n"
-        "What it defends against, and what not: README, \"For instructors\"."
+        "What it stops, and what it does not: notebooks_md/grading.md."
     );
     command.callback([&context, arguments] { context.status = grade_all(context, *arguments); });
 }

@@ -15,7 +15,7 @@
 //      from the inputs' seed, or said by a check that no longer checks. Half of such tests are a verdict; one is shown to
 //      the instructor.
 //
-// The seeds are drawn when grading begins. What is left is told in the README.
+// The seeds are drawn when grading begins. notebooks_md/grading.md says what is left.
 #include "course/cli/grade/grader.hpp"
 
 #include <algorithm>
