@@ -6,6 +6,8 @@
 
 #include "course/cli/judge/verdict.hpp"
 #include "course/cli/launch/launch.hpp"
+#include "course/cli/launch/start.hpp"
+#include "course/cli/process/subprocess.hpp"
 
 namespace dist::cli {
 
@@ -18,5 +20,23 @@ Verdict run_job(
     const LaunchOptions& options,
     const std::string& after
 );
+
+/// The second half of run_job(): judges every test, and what the program did to the run itself.
+///
+/// folder  with the records and the board of the processes
+/// ended   how mpirun ended
+Verdict verdict_on(
+    const Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::string& after,
+    const std::filesystem::path& folder,
+    const harness::Board& board,
+    const harness::Secret& secret,
+    const Ended& ended
+);
+
+/// The verdict on a job that had no chance, because of `reason`.
+Verdict cannot_start(int ranks, const std::string& reason);
 
 }  // namespace dist::cli
