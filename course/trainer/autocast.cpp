@@ -1,14 +1,18 @@
 #include "course/trainer/autocast.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/ones.h>
 #include <algorithm>
+#include <exception>
 
 #include "course/runtime/clock.hpp"
 
 namespace dist::trainer {
 
-double convolution_s(bool bf16) {
+namespace {
+
+double measure_convolution_s(bool bf16) {
     const at::Tensor pictures = at::ones({16, 128, 8, 8}).requires_grad_();
     const at::Tensor weight = at::ones({128, 128, 3, 3}).requires_grad_();
     double least_s = 0;
@@ -20,6 +24,21 @@ double convolution_s(bool bf16) {
         least_s = i == 0 ? watch.elapsed_s() : std::min(least_s, watch.elapsed_s());
     }
     return least_s;
+}
+
+}  // namespace
+
+double convolution_s(bool bf16) {
+    at::Context& torch = at::globalContext();
+    try {
+        return measure_convolution_s(bf16);
+    } catch (const std::exception&) {
+        if (!bf16 || !torch.userEnabledMkldnn()) {
+            throw;
+        }
+        torch.setUserEnabledMkldnn(false);
+        return measure_convolution_s(bf16);
+    }
 }
 
 }  // namespace dist::trainer

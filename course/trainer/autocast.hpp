@@ -46,6 +46,7 @@ class Autocast {
 };
 
 /// Seconds of a convolution like those of a ResNet34, there and back, on this processor: the least of some.
+/// Where oneDNN has none in bfloat16 for this processor, LibTorch's own kernels take its place from here on.
 double convolution_s(bool bf16);
 
 }  // namespace dist::trainer

@@ -24,8 +24,9 @@ void train(const Options& options, const Communicator& comm) {
     });
     const Timeout timeout(options.timeout_s, comm);
     Report report(options, data, comm);
-    if (options.dtype == "bf16" && options.device == "cpu" && comm.rank() == 0) {
-        report.say(to_dtype_note(convolution_s(/*bf16=*/false), convolution_s(/*bf16=*/true)));
+    if (options.dtype == "bf16" && options.device == "cpu") {
+        const double fp32_s = convolution_s(/*bf16=*/false);
+        report.say(to_dtype_note(fp32_s, convolution_s(/*bf16=*/true)));
     }
     Trace trace(options.trace, comm);
     Parts parts(options, data, report, trace, comm);

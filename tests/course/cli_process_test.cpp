@@ -200,6 +200,13 @@ TEST_CASE("on hosts mpirun takes the network that it finds, and the slots that t
         CHECK_FALSE(has(there, word));
     }
     CHECK(has(mpirun(4, Purpose::work, hosts), "4"));
+    // a cap on the processor's instructions is every rank's
+    const bool capped = std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr;
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 0);
+    CHECK(has(mpirun(2, Purpose::work, hosts), "ONEDNN_MAX_CPU_ISA"));
+    if (!capped) {
+        unsetenv("ONEDNN_MAX_CPU_ISA");
+    }
 }
 
 TEST_CASE("hosts are those of a file, else those of a job of Slurm's, else none") {

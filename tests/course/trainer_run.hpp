@@ -27,6 +27,9 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
 /// The losses of all steps in a log.
 std::vector<double> losses(const std::filesystem::path& log);
 
+/// The losses of a run of its own, of little to do.
+std::vector<double> losses_with(int ranks, const std::string& options);
+
 using Records = std::vector<nlohmann::json>;
 
 /// The last record with this field.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,17 +57,34 @@ namespace {
 
 // 96 pictures, 4 steps an epoch with a global batch of 24
 
-// The losses of a run of its own.
-std::vector<double> losses_with(int ranks, const std::string& options) {
+/// What a run computed, and on what.
+struct Seen {
+    std::vector<double> losses;
+    std::set<std::string> convolutions;  // what they were given, on any rank: seen_convolutions.cpp
+};
+
+Seen seen_with(int ranks, const std::string& options) {
     const TemporaryFolder folder;
     const auto log = folder.path() / "log.jsonl";
-    const Run run = run_trainer(ranks, kLittle + options + " --log " + log.string());
+    const Run run = run_program(TRAINER_SEEN, ranks, kLittle + options + " --log " + log.string());
     INFO(run.output);
     REQUIRE(run.status == 0);
-    return losses(log);
+    Seen seen{.losses = losses(log), .convolutions = {}};
+    const std::string begin = "convolutions: ";
+    std::istringstream lines(run.output);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(begin)) {
+            seen.convolutions.insert(line.substr(begin.size()));
+        }
+    }
+    return seen;
 }
 
 }  // namespace
+
+std::vector<double> losses_with(int ranks, const std::string& options) {
+    return seen_with(ranks, options).losses;
+}
 
 TEST_CASE(
     "without real pictures the first line says so, and the synthetic ones are learned", "[trainer]"
@@ -271,11 +290,6 @@ TEST_CASE("dp trains as one replica does, however many threads share the batch",
             CHECK(shared[step] == Approx(alone[step]).epsilon(1e-4));
         }
     }
-    // a thread of its own has bfloat16 too
-    CHECK(
-        losses_with(1, "--batch 24 --steps 1 --parallel dp --dtype bf16")[0] ==
-        losses_with(1, "--batch 24 --steps 1 --parallel none --dtype bf16")[0]
-    );
 }
 
 TEST_CASE("the last batch of an epoch is filled, short or dropped", "[trainer]") {
@@ -316,25 +330,32 @@ TEST_CASE("optimizer, schedule, smoothing and augmentation are what was asked fo
 }
 
 TEST_CASE("colours side by side in memory train as colours apart, in every way", "[trainer]") {
+    using Texts = std::set<std::string>;
     const std::string common = "--batch 12 --steps 6 ";
-    const auto apart = losses_with(2, common);
+    const Seen apart = seen_with(2, common);
+    CHECK(apart.convolutions == Texts{"pictures Float apart, weights Float apart"});
     for (const std::string way : {"average", "ddp"}) {
-        const auto side_by_side = losses_with(2, common + "--channels-last --parallel " + way);
+        const Seen side_by_side = seen_with(2, common + "--channels-last --parallel " + way);
         INFO(way);
-        REQUIRE(side_by_side.size() == apart.size());
-        for (std::size_t step = 0; step < apart.size(); ++step) {
-            CHECK(side_by_side[step] == Approx(apart[step]).epsilon(1e-4));
+        CHECK(
+            side_by_side.convolutions ==
+            Texts{"pictures Float side by side, weights Float side by side"}
+        );
+        REQUIRE(side_by_side.losses.size() == apart.losses.size());
+        for (std::size_t step = 0; step < apart.losses.size(); ++step) {
+            CHECK(side_by_side.losses[step] == Approx(apart.losses[step]).epsilon(1e-4));
         }
-        CHECK(side_by_side != apart);  // other kernels round otherwise
     }
 }
 
-TEST_CASE("bfloat16 trains", "[trainer]") {
-    const TemporaryFolder folder;
-    const auto log = folder.path() / "log.jsonl";
-    const Run run =
-        run_trainer(2, kLittle + "--batch 12 --steps 8 --dtype bf16 --log " + log.string());
-    INFO(run.output);
-    REQUIRE(run.status == 0);
-    CHECK(losses(log).back() < losses(log).front());
+TEST_CASE("bfloat16 trains, on every thread of dp as well", "[trainer]") {
+    const Seen two = seen_with(2, "--batch 12 --steps 8 --dtype bf16");
+    CHECK(two.losses.back() < two.losses.front());
+    const Seen threads = seen_with(1, "--batch 24 --steps 1 --parallel dp --dtype bf16");
+    for (const Seen& seen : {two, threads}) {
+        CHECK(
+            seen.convolutions ==
+            std::set<std::string>{"pictures BFloat16 apart, weights BFloat16 apart"}
+        );
+    }
 }

@@ -28,11 +28,15 @@ if(LibTorch_FOUND)
   add_part_test(trainer_runs_test
     SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
     LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
-  add_dependencies(trainer_runs_test bench_ddp bench_zero trainer)
+  add_dependencies(trainer_runs_test bench_ddp bench_zero trainer trainer_seen)
   if(SHARDLINGS_GPU)
     add_dependencies(trainer_runs_test trainer_gpu)
     target_compile_definitions(trainer_runs_test PRIVATE TRAINER_GPU="$<TARGET_FILE:trainer_gpu>")
   endif()
+  # the trainer, which says at its end what its convolutions were given
+  add_executable(trainer_seen EXCLUDE_FROM_ALL
+    seen_convolutions.cpp ${trainer_sources}/main.cpp ${trainer_sources}/parallel/no_nccl_hook.cpp $<TARGET_OBJECTS:dist_patient_calls>)
+  target_link_libraries(trainer_seen PRIVATE dist_trainer dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
   set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
@@ -44,5 +48,5 @@ if(LibTorch_FOUND)
     set_tests_properties(course.trainer_${part}_test PROPERTIES LABELS "course;trainer" TIMEOUT 600 COST 50)
   endforeach()
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>")
 endif()

@@ -84,6 +84,12 @@ Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
         environment.emplace_back("OMPI_MCA_btl_vader_single_copy_mechanism", "none");  // 4
         environment.emplace_back("OMPI_MCA_smsc", "^cma,knem,xpmem");                  // 5
     }
+    // which instructions LibTorch's kernels may use: so a machine computes as an older one would
+    for (const char* name : {"ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"}) {
+        if (const char* const value = std::getenv(name)) {
+            environment.emplace_back(name, value);
+        }
+    }
     if (purpose == Purpose::test) {
         environment.emplace_back("OMPI_MCA_opal_signal", "");  // no stack traces: reports say where
         // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
