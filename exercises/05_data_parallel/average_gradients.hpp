@@ -13,9 +13,9 @@ namespace dist {
 /// data parallel.
 ///
 /// parameters  the model's tensors, float32 on the CPU, any shape; the same shapes in the same
-///             order on every rank. Only their gradients change. A gradient need not be
-///             contiguous, and may be undefined (this rank did not use the parameter): it counts
-///             as zeros, and is defined afterwards.
+///             order on every rank. Only their gradients change. A gradient may lie in memory in
+///             any way, also expanded (one number stands for many), and may be undefined (this
+///             rank did not use the parameter): it counts as zeros, and is defined afterwards.
 /// comm        collective: every rank of `comm` makes this call.
 ///
 /// Cost        one ring all-reduce over all gradients together, n elements: 2(p-1) messages per

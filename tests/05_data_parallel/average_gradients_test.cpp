@@ -3,11 +3,14 @@
 
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
+#include <cmath>
 #include <string>
 
 #include "tests/harness/harness.hpp"
-#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/reductions.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -18,13 +21,18 @@ const Forbid kForbid(
     {"collectives"}, "This exercise stands on your own ring_all_reduce, of chapter 03."
 );
 
-/// One parameter for each shape, with gradients that are different on every rank.
-std::vector<at::Tensor> model_with_gradients(int rank) {
+/// A parameter with this gradient.
+at::Tensor parameter_with(const at::Tensor& gradient) {
+    const at::Tensor parameter = at::full(gradient.sizes(), 0.5, at::kFloat).requires_grad_();
+    parameter.mutable_grad() = gradient;
+    return parameter;
+}
+
+/// 35 parameters, seven of each shape, with gradients that are different on every rank.
+std::vector<at::Tensor> model_with_gradients(int rank, std::uint64_t salt = 0) {
     std::vector<at::Tensor> parameters;
-    for (std::size_t i = 0; i < kShapes.size(); ++i) {
-        const at::Tensor parameter = at::full(kShapes[i], 0.5, at::kFloat).requires_grad_();
-        parameter.mutable_grad() = filled(kShapes[i], rank, i);
-        parameters.push_back(parameter);
+    for (std::size_t i = 0; i < 7 * kShapes.size(); ++i) {
+        parameters.push_back(parameter_with(filled(kShapes[i % kShapes.size()], rank, salt + i)));
     }
     return parameters;
 }
@@ -52,15 +60,75 @@ Comparison averaged(const at::Tensor& gradient, const Communicator& comm, std::u
     return same(elements(gradient), expected, tolerance(ReduceOp::mean, comm.size()), known);
 }
 
+/// Are these the means of model_with_gradients(0..p-1, salt)?
+void check_averaged(
+    const std::vector<at::Tensor>& parameters, const Communicator& comm, std::uint64_t salt = 0
+) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        INFO("parameter " << i);
+        CHECK(averaged(parameters[i].grad(), comm, salt + i));
+    }
+}
+
+/// Numbers that can be compared: NaN equals nothing, and a sum of the largest number may overflow, or not.
+std::vector<float> comparable(std::vector<float> values) {
+    for (float& value : values) {
+        value = std::isnan(value) ? 12345.0F : std::clamp(value, -1e38F, 1e38F);
+    }
+    return values;
+}
+
+/// A gradient in each layout, on each rank the same ones or one of its own; and infinities and NaNs.
+void averages_the_zoo(Strides strides, const Communicator& comm) {
+    const auto residents = [&](int rank) { return zoo({at::kFloat}, rank, 0, strides); };
+    const std::vector<Resident> mine = residents(comm.rank());
+    std::vector<at::Tensor> parameters;
+    for (const Resident& resident : mine) {
+        parameters.push_back(parameter_with(resident.tensor));
+    }
+    average_gradients(parameters, comm);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        std::vector<float> mean(count(mine[i].tensor));
+        for (int rank = 0; rank < comm.size(); ++rank) {
+            const std::vector<float> theirs = elements(residents(rank)[i].tensor);
+            dist::accumulate(theirs, mean, ReduceOp::sum);
+        }
+        scale(mean, 1.0F / static_cast<float>(comm.size()));
+        INFO("This rank's gradient " << i << " was: " << mine[i].name << ".");
+        INFO("The elements in memory order are not the elements in the tensor's order, and");
+        INFO("another rank's may lie in another order. Where one rank has NaN, the mean is NaN.");
+        CHECK(same(
+            comparable(elements(parameters[i].grad())), comparable(mean),
+            tolerance(ReduceOp::mean, comm.size())
+        ));
+    }
+}
+
+Call mean_of(Call call) {
+    call.op = ReduceOp::mean;
+    return call;
+}
+
+/// For the harness's patterns: data is one gradient.
+const Attempt kAttempt{
+    .name = "average_gradients",
+    .before = contribution,
+    .call =
+        [](Buffers& b, const Call& call, const Communicator& comm) {
+            const at::Tensor parameter =
+                parameter_with(filled({static_cast<std::int64_t>(call.n)}, b.data));
+            average_gradients(std::vector{parameter}, comm);
+            b.data = elements(parameter.grad());
+        },
+    .outcome = [](const Buffers& b, const Call& call, const Communicator& comm
+               ) { return reduced(b.data, mean_of(call), comm); }};
+
 /// The mean of every gradient on every rank of these worlds.
 void leaves_the_mean(const std::vector<int>& worlds) {
     on_ranks(worlds, [](const Communicator& comm) {
         const auto parameters = model_with_gradients(comm.rank());
         average_gradients(parameters, comm);
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            INFO("parameter " << i);
-            CHECK(averaged(parameters[i].grad(), comm, i));
-        }
+        check_averaged(parameters, comm);
     });
 }
 
@@ -133,21 +201,57 @@ TEST_CASE("average_gradients does not touch the parameters themselves") {
     });
 }
 
-TEST_CASE("average_gradients reads gradients that are not contiguous") {
+TEST_CASE("average_gradients takes gradients in any layout, on each rank in another one") {
     on_ranks({2, 3}, [](const Communicator& comm) {
-        const at::Tensor parameter = at::full({4, 3}, 0.5, at::kFloat).requires_grad_();
-        // every second column of a wider tensor
-        const at::Tensor gradient = at::full({4, 6}, 100.0, at::kFloat).slice(1, 0, 6, 2);
-        gradient.copy_(filled({4, 3}, comm.rank(), 0));
-        parameter.mutable_grad() = gradient;
-        average_gradients(std::vector{parameter}, comm);
-        INFO("The elements in memory order are not the elements in the tensor's order.");
-        CHECK(averaged(parameter.grad(), comm, 0));
+        averages_the_zoo(Strides::alike, comm);
+        averages_the_zoo(Strides::differ, comm);
+    });
+}
+
+TEST_CASE("a rank without any gradient takes part with zeros") {
+    on_ranks({3, 2, 1}, [](const Communicator& comm) {
+        for (int without = 0; without < comm.size(); ++without) {
+            const auto parameters = model_with_gradients(comm.rank());
+            if (comm.rank() == without) {
+                for (const at::Tensor& parameter : parameters) {
+                    parameter.mutable_grad() = at::Tensor();
+                }
+            }
+            record(comm, [&] { average_gradients(parameters, comm); });
+            INFO("Rank " << without << " used no parameter: the others wait for its zeros.");
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                std::vector<float> mean(count(parameters[i]));
+                for (int rank = 0; rank < comm.size(); ++rank) {
+                    if (rank != without) {
+                        dist::accumulate(input(mean.size(), rank, i), mean, ReduceOp::sum);
+                    }
+                }
+                scale(mean, 1.0F / static_cast<float>(comm.size()));
+                const at::Tensor& got = parameters[i].grad();
+                CHECK(same(
+                    got.defined() ? elements(got) : std::vector<float>(), mean,
+                    tolerance(ReduceOp::mean, comm.size())
+                ));
+            }
+        }
+    });
+}
+
+TEST_CASE("the gradients of one model stay as they are while another's are averaged") {
+    on_ranks({2, 3, 1}, [](const Communicator& comm) {
+        const auto first = model_with_gradients(comm.rank(), 100);
+        const auto second = model_with_gradients(comm.rank(), 200);
+        average_gradients(first, comm);
+        average_gradients(second, comm);
+        INFO("Two models, one after the other, and then a look at both: is some memory shared");
+        INFO("by all calls?");
+        check_averaged(second, comm, 200);
+        check_averaged(first, comm, 100);
     });
 }
 
 TEST_CASE("average_gradients is one all-reduce, however many parameters there are") {
-    on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
+    on_ranks({3, 1, 2, 4, 5}, [](const Communicator& comm) {
         const int p = comm.size();
         const auto parameters = model_with_gradients(comm.rank());
         const std::size_t n = count(parameters);
@@ -162,8 +266,9 @@ TEST_CASE("average_gradients is one all-reduce, however many parameters there ar
         );
         const long steps = 2L * (p - 1);
         const Comparison spent = within(
-            traffic,
-            {.messages_sent = at_most(steps), .bytes_sent = at_most(steps * 4 * ceil_div(n, p))}
+            traffic, {.messages_sent = at_most(steps),
+                      .bytes_sent = at_most(steps * 4 * ceil_div(n, p)),
+                      .among = neighbours(comm)}
         );
         CHECK(spent);
     });
@@ -199,6 +304,10 @@ TEST_CASE("p ranks train as one rank would with all the data") {
         );
         CHECK(same(together, alone, 1e-5));  // the weights stay far from zero: between 1 and 10
     });
+}
+
+TEST_CASE("average_gradients throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
 }
 
 TEST_CASE("average_gradients is right on 11 ranks", "[many]") {

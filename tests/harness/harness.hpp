@@ -21,7 +21,8 @@
 //     words/cost.hpp        within(): traffic held against what it may cost
 //     words/attempt.hpp     a call, stated once
 //     words/patterns.hpp    every_length, every_operation, two_in_a_row, on_other_communicators, ...
-//     words/refusals.hpp    buffers that do not fit: who has to notice, and how
+//     words/refusals.hpp    refuses(): in time, and with all as before; buffers that do not fit
+//     words/zoo.hpp         tensors of every dtype in every layout, with every number; as_now()
 //     words/labels.hpp      data that tells where it comes from; words/chunks.hpp: in chunks
 //     words/contributions.hpp   sums that tell who is in them, and how often
 //

@@ -43,6 +43,27 @@ void check_refused(const Answer& got) {
 
 }  // namespace
 
+void refuses(
+    const Communicator& comm,
+    const std::string& what,
+    const std::function<void()>& call,
+    const std::function<Comparison()>& as_before,
+    const std::set<int>& ranks
+) {
+    const bool called = ranks.empty() || ranks.contains(comm.rank());
+    const Answer got = answer(comm, [&] {
+        if (called) {
+            call();
+        }
+    });
+    const Comparison unchanged = as_before();
+    INFO(what << ": it must be refused, before any message, and leave everything as it was");
+    if (called) {
+        check_refused(got);
+    }
+    CHECK(unchanged);
+}
+
 void refuses_roots(const Attempt& attempt) {
     on_ranks({3, 1, 2}, [&](const Communicator& comm) {
         for (const int root : {comm.size(), comm.size() + 3, -1}) {

@@ -1,11 +1,28 @@
-// Buffers that do not fit: who has to notice, and how.
+// Calls that are refused: in time, and with everything as it was. Buffers that do not fit: who has to notice, and
+// how.
 #pragma once
 
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/harness/words/patterns.hpp"
 
 namespace dist::harness {
+
+/// `call` is refused by std::invalid_argument before its first message, and leaves all as it was. Every rank of
+/// `comm` makes it; or only those of `ranks`, where the others' arguments are right.
+///
+/// what       is wrong, for the message: "root 3 of 3 ranks".
+/// as_before  says what has changed: as_now() of words/zoo.hpp remembers tensors.
+void refuses(
+    const Communicator& comm,
+    const std::string& what,
+    const std::function<void()>& call,
+    const std::function<Comparison()>& as_before = [] { return Comparison(); },
+    const std::set<int>& ranks = {}
+);
 
 /// Buffers::data, which tests and headers call in; or Buffers::out.
 using Part = std::vector<float> Buffers::*;

@@ -14,6 +14,8 @@ void average_gradients(std::span<const at::Tensor> parameters, const Communicato
         if (!parameter.grad().defined()) {
             parameter.mutable_grad() = at::zeros_like(parameter);
         }
+        // one that is expanded can be read, and not written to
+        parameter.mutable_grad() = parameter.grad().contiguous();
         rows.push_back(parameter.grad().reshape(-1));
     }
     const at::Tensor all = at::cat(rows);

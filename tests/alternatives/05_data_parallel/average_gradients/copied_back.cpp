@@ -1,4 +1,4 @@
-// The row is the gradients' new home: each becomes a view into it, and nothing is copied back.
+// Copies gradients into a row, and the means back into new gradients.
 #include <ATen/ops/zeros.h>
 
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
@@ -14,14 +14,18 @@ void average_gradients(std::span<const at::Tensor> parameters, const Communicato
     const at::Tensor flat = at::zeros({n}, at::kFloat);
     std::int64_t begin = 0;
     for (const at::Tensor& parameter : parameters) {
-        const at::Tensor view = flat.narrow(0, begin, parameter.numel()).view(parameter.sizes());
         if (parameter.grad().defined()) {
-            view.copy_(parameter.grad());
+            flat.narrow(0, begin, parameter.numel()).copy_(parameter.grad().reshape(-1));
         }
-        parameter.mutable_grad() = view;
         begin += parameter.numel();
     }
     ring_all_reduce({flat.data_ptr<float>(), static_cast<std::size_t>(n)}, ReduceOp::mean, comm);
+    begin = 0;
+    for (const at::Tensor& parameter : parameters) {
+        const at::Tensor mean = flat.narrow(0, begin, parameter.numel()).view(parameter.sizes());
+        parameter.mutable_grad() = mean.clone();
+        begin += parameter.numel();
+    }
 }
 
 }  // namespace dist
