@@ -25,6 +25,9 @@
 //     words/zoo.hpp         tensors of every dtype in every layout, with every number; as_now()
 //     words/labels.hpp      data that tells where it comes from; words/chunks.hpp: in chunks
 //     words/contributions.hpp   sums that tell who is in them, and how often
+//     words/two_alive.hpp   two objects of a kind at the same time
+//     words/calls.hpp       the calls of a loop, as a complete list
+//     words/gone.hpp        tensors that nobody may keep
 //
 // Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
 // mpi/: messages are counted, sends are synchronous, a deadlock ends the test by an exception on
