@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include "course/algorithms/registry.hpp"
+#include "course/algorithms/units.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/choice.hpp"
@@ -20,9 +22,7 @@
 #include "course/lab/outputs.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/progress.hpp"
-#include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
-#include "course/lab/units.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"

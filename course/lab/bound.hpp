@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "course/lab/registry.hpp"
+#include "course/algorithms/registry.hpp"
 #include "course/runtime/communicator.hpp"
 
 namespace dist::lab {

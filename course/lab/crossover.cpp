@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "course/lab/units.hpp"
+#include "course/algorithms/units.hpp"
 
 namespace dist::lab {
 namespace {

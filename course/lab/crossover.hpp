@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "course/lab/crossing.hpp"
+#include "course/algorithms/crossing.hpp"
 #include "course/lab/report.hpp"
 
 namespace dist::lab {

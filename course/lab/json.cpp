@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "course/algorithms/units.hpp"
 #include "course/lab/crossover.hpp"
 #include "course/lab/report.hpp"
-#include "course/lab/units.hpp"
 
 namespace dist::lab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-#include "course/lab/expected.hpp"
+#include "course/algorithms/expected.hpp"
 #include "course/lab/statistics.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"

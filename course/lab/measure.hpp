@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "course/lab/registry.hpp"
+#include "course/algorithms/registry.hpp"
 #include "course/runtime/buffer.hpp"
 #include "course/runtime/communicator.hpp"
 

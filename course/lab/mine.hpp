@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "course/lab/registry.hpp"
+#include "course/algorithms/registry.hpp"
 
 namespace dist::lab {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <unistd.h>
 
-#include "course/lab/registry.hpp"
+#include "course/algorithms/registry.hpp"
 
 namespace dist::lab {
 namespace {

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include "course/algorithms/units.hpp"
 #include "course/lab/crossover.hpp"
-#include "course/lab/units.hpp"
 #include "course/plots/page.hpp"
 
 namespace dist::lab {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "course/algorithms/registry.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/choice.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
-#include "course/lab/registry.hpp"
 #include "course/lab/statistics.hpp"
 
 namespace dist::lab {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "course/algorithms/units.hpp"
 #include "course/lab/crossover.hpp"
 #include "course/lab/report.hpp"
-#include "course/lab/units.hpp"
 
 namespace dist::lab {
 namespace {

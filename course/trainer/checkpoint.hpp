@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "course/trainer/state_dict.hpp"
+#include "course/parallel/state_dict.hpp"
 
 namespace dist::trainer {
 

@@ -1,11 +1,11 @@
 // mpirun -n RANKS trainer OPTIONS
 #include <cstdio>
 
+#include "course/parallel/stop.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/last_words.hpp"
 #include "course/trainer/options.hpp"
-#include "course/trainer/stop.hpp"
 #include "course/trainer/train.hpp"
 
 namespace {

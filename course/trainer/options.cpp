@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "course/trainer/stop.hpp"
+#include "course/parallel/stop.hpp"
 
 namespace dist::trainer {
 

@@ -7,37 +7,26 @@
 #include <optional>
 #include <string>
 
-#include "course/nn/bucket_limits.hpp"
-#include "course/trainer/parallel/ways.hpp"
+#include "course/parallel/options.hpp"
 
 namespace dist::trainer {
 
-struct Options {
+struct Options : ParallelOptions {
     std::filesystem::path data;
-    std::string model = "resnet34";
     std::size_t batch = 64;            ///< pictures per rank
     std::string last_batch = "fill";   ///< of an epoch: or "short", or "drop"
     std::size_t accumulate = 1;        ///< steps of which the gradients are added up
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
     std::size_t epochs = 20;
-    Parallel parallel = Parallel::average;
-    std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
-    std::size_t replicas = 2;                      ///< of dp
-    std::filesystem::path log;                     ///< empty: none
-    std::filesystem::path trace;                   ///< a folder; empty: none
-    std::filesystem::path checkpoint;              ///< a folder; empty: none
-    std::optional<std::size_t> save_every;         ///< steps; also at the end of each epoch
+    std::filesystem::path log;              ///< empty: none
+    std::filesystem::path trace;            ///< a folder; empty: none
+    std::filesystem::path checkpoint;       ///< a folder; empty: none
+    std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
     bool resume = false;
     double timeout_s = 600;
     std::uint64_t seed = 1;
-    std::string dtype = "fp32";
-    std::string device = "cpu";  ///< or "cuda": a GPU a rank
     bool channels_last = false;
-    std::string optimizer = "sgd";    ///< or "adamw"
-    double rate = 0;                  ///< the highest: see schedule.hpp. Given, or usual_rate's
     std::string schedule = "cosine";  ///< or "onecycle"
-    double momentum = 0.9;            ///< of sgd
-    double weight_decay = 5e-4;
     double label_smoothing = 0;
     std::string augment = "crop-flip";  ///< or "none"
     std::size_t train_size = 0;         ///< 0: all

@@ -10,13 +10,13 @@
 
 #include <torch/utils.h>
 
-#include "course/trainer/autocast.hpp"
+#include "course/parallel/autocast.hpp"
+#include "course/parallel/device.hpp"
+#include "course/parallel/stop.hpp"
+#include "course/parallel/together.hpp"
 #include "course/trainer/batch.hpp"
 #include "course/trainer/checkpoint.hpp"
-#include "course/trainer/device.hpp"
 #include "course/trainer/schedule.hpp"
-#include "course/trainer/stop.hpp"
-#include "course/trainer/together.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 #include "exercises/05_data_parallel/evaluate.hpp"

@@ -7,8 +7,8 @@
 
 #include <mpi.h>
 
+#include "course/parallel/together.hpp"
 #include "course/runtime/error.hpp"
-#include "course/trainer/together.hpp"
 
 namespace dist::trainer {
 

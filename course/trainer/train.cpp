@@ -4,11 +4,11 @@
 #include <cstdlib>
 
 #include "course/data/cifar10.hpp"
-#include "course/trainer/autocast.hpp"
+#include "course/parallel/autocast.hpp"
+#include "course/parallel/together.hpp"
 #include "course/trainer/parts.hpp"
 #include "course/trainer/report.hpp"
 #include "course/trainer/timeout.hpp"
-#include "course/trainer/together.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
 namespace dist::trainer {

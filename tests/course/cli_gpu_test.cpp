@@ -5,11 +5,11 @@
 #include <string>
 #include <unistd.h>
 
-#include "course/cli/exercises/progress.hpp"
-#include "course/cli/launch/attempt.hpp"
-#include "course/cli/launch/gpu.hpp"
-#include "course/cli/process/error.hpp"
-#include "course/cli/report/report.hpp"
+#include "course/launch/attempt.hpp"
+#include "course/launch/gpu.hpp"
+#include "course/manifest/progress.hpp"
+#include "course/process/error.hpp"
+#include "course/report/report.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/judge/verdict.hpp"
-#include "course/cli/launch/plan.hpp"
+#include "course/judge/verdict.hpp"
+#include "course/launch/plan.hpp"
 #include "course/protocol/protocol.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -8,14 +8,14 @@
 #include <thread>
 #include <unistd.h>
 
-#include "course/cli/build/build_lock.hpp"
-#include "course/cli/launch/launch.hpp"
-#include "course/cli/launch/run_folder.hpp"
-#include "course/cli/process/error.hpp"
-#include "course/cli/process/hosts.hpp"
-#include "course/cli/process/mpirun.hpp"
-#include "course/cli/process/room.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/build/build_lock.hpp"
+#include "course/launch/launch.hpp"
+#include "course/launch/run_folder.hpp"
+#include "course/process/error.hpp"
+#include "course/process/hosts.hpp"
+#include "course/process/mpirun.hpp"
+#include "course/process/room.hpp"
+#include "course/process/subprocess.hpp"
 #include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <unistd.h>
 
-#include "course/cli/exercises/progress.hpp"
-#include "course/cli/launch/mine.hpp"
+#include "course/launch/mine.hpp"
+#include "course/manifest/progress.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/exercises/manifest.hpp"
-#include "course/cli/judge/explain.hpp"
-#include "course/cli/report/failure_text.hpp"
-#include "course/cli/report/report.hpp"
+#include "course/judge/explain.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/report/failure_text.hpp"
+#include "course/report/report.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/exercises/manifest.hpp"
-#include "course/cli/report/fit.hpp"
-#include "course/cli/report/fold.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/report/fit.hpp"
+#include "course/report/fold.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/process/error.hpp"
-#include "course/cli/simulate/replayed.hpp"
-#include "course/cli/simulate/simulated_text.hpp"
+#include "course/process/error.hpp"
+#include "course/simulate/replayed.hpp"
+#include "course/simulate/simulated_text.hpp"
 #include "tests/course/cli_simulated.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"

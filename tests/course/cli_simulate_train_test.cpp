@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/process/error.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/process/error.hpp"
+#include "course/process/subprocess.hpp"
 #include "tests/course/cli_simulated.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/process/subprocess.hpp"
+#include "course/process/subprocess.hpp"
 
 inline dist::cli::Ended simulate(const std::vector<std::string>& words) {
     std::vector<std::string> command = {SHARDLINGS_CLI, "simulate"};

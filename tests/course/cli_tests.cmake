@@ -76,3 +76,7 @@ function(add_prove_test name tag program missing)
 endfunction()
 add_prove_test(simulated_tests simulated "${SimGrid_SMPIRUN}" "SimGrid is not installed")
 add_prove_test(prove prove "${SimGrid_MODEL_CHECKER}" "simgrid-mc, of SimGrid 4, is not installed")
+
+# No room includes one that stands above it.
+add_test(NAME rooms COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rooms_test.sh)
+set_tests_properties(rooms PROPERTIES LABELS cli)

@@ -1,9 +1,9 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/build/diagnostics.hpp"
-#include "course/cli/exercises/manifest.hpp"
-#include "course/cli/process/error.hpp"
+#include "course/build/diagnostics.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/process/error.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

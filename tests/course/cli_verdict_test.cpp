@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/judge/deaths.hpp"
-#include "course/cli/judge/records.hpp"
-#include "course/cli/judge/verdict.hpp"
+#include "course/judge/deaths.hpp"
+#include "course/judge/records.hpp"
+#include "course/judge/verdict.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

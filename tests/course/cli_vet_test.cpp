@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/vet/symbols.hpp"
-#include "course/cli/vet/text.hpp"
+#include "course/vet/symbols.hpp"
+#include "course/vet/text.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;

@@ -8,11 +8,11 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/grade/formats.hpp"
-#include "course/cli/grade/gradebook.hpp"
-#include "course/cli/grade/points.hpp"
-#include "course/cli/process/error.hpp"
-#include "course/cli/process/files.hpp"
+#include "course/grade/formats.hpp"
+#include "course/grade/gradebook.hpp"
+#include "course/grade/points.hpp"
+#include "course/process/error.hpp"
+#include "course/process/files.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/process/files.hpp"
-#include "course/cli/process/sandbox.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/process/files.hpp"
+#include "course/process/sandbox.hpp"
+#include "course/process/subprocess.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 #include "tests/harness/job/session.hpp"

@@ -8,10 +8,10 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/grade/entries.hpp"
-#include "course/cli/grade/similarity.hpp"
-#include "course/cli/grade/submissions.hpp"
-#include "course/cli/process/error.hpp"
+#include "course/grade/entries.hpp"
+#include "course/grade/similarity.hpp"
+#include "course/grade/submissions.hpp"
+#include "course/process/error.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "course/lab/registry.hpp"
+#include "course/algorithms/registry.hpp"
 #include "course/lab/report.hpp"
 
 inline dist::lab::Point point(

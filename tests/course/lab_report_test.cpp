@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "course/algorithms/registry.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/crossover.hpp"
-#include "course/lab/registry.hpp"
 #include "course/lab/report.hpp"
 #include "tests/course/lab_example.hpp"
 #include "tests/harness/catch2.hpp"

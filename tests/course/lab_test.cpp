@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "course/algorithms/registry.hpp"
+#include "course/algorithms/units.hpp"
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
-#include "course/lab/registry.hpp"
 #include "course/lab/statistics.hpp"
-#include "course/lab/units.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/harness/catch2.hpp"
 

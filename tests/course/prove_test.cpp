@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/build/build.hpp"
-#include "course/cli/exercises/check_files.hpp"
-#include "course/cli/exercises/manifest.hpp"
-#include "course/cli/process/error.hpp"
-#include "course/cli/process/subprocess.hpp"
-#include "course/cli/prove/proof.hpp"
-#include "course/cli/report/failure_text.hpp"
+#include "course/build/build.hpp"
+#include "course/manifest/check_files.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/process/error.hpp"
+#include "course/process/subprocess.hpp"
+#include "course/prove/proof.hpp"
+#include "course/report/failure_text.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "course/cli/prove/explore.hpp"
-#include "course/cli/prove/proof.hpp"
+#include "course/prove/explore.hpp"
+#include "course/prove/proof.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

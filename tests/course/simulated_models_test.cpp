@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "course/cli/simulate/trained_model.hpp"
 #include "course/nn/bucket_limits.hpp"
 #include "course/nn/gradient_hook.hpp"
 #include "course/nn/model.hpp"
+#include "course/simulate/trained_model.hpp"
 #include "exercises/06_ddp/gradient_buckets.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -93,7 +93,7 @@ std::string read_all(const std::filesystem::path& file) {
 TEST_CASE("the tables of models say what backward of the models does", "[simulate]") {
     const std::string name = GENERATE("resnet34", "resnet34-imagenet", "small");
     const auto file =
-        std::filesystem::path(REPOSITORY) / "course/simulation/models" / (name + ".csv");
+        std::filesystem::path(REPOSITORY) / "course/simulate/models" / (name + ".csv");
     const std::string table = table_of(name);
     if (std::getenv("SHARDLINGS_RENEW") != nullptr) {
         std::ofstream(file) << table;

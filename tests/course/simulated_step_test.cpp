@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/cli/process/error.hpp"
-#include "course/cli/simulate/measured_work.hpp"
-#include "course/cli/simulate/trained_text.hpp"
+#include "course/process/error.hpp"
+#include "course/simulate/measured_work.hpp"
+#include "course/simulate/trained_text.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

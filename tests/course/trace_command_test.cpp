@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "course/cli/process/files.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/process/files.hpp"
+#include "course/process/subprocess.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "course/cli/trace/drawing.hpp"
+#include "course/report/drawing.hpp"
 #include "course/trace/step_json.hpp"
 #include "course/trace/timeline.hpp"
 #include "tests/course/cli_support.hpp"

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "course/cli/process/mpirun.hpp"
-#include "course/cli/process/subprocess.hpp"
+#include "course/process/mpirun.hpp"
+#include "course/process/subprocess.hpp"
 #include "tests/course/trainer_run.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "course/parallel/stop.hpp"
 #include "course/trainer/accumulation.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
 #include "course/trainer/report.hpp"
 #include "course/trainer/schedule.hpp"
-#include "course/trainer/stop.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"
 

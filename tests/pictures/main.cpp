@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "course/cli/launch/launch.hpp"
-#include "course/cli/process/error.hpp"
-#include "course/cli/process/files.hpp"
+#include "course/launch/launch.hpp"
+#include "course/process/error.hpp"
+#include "course/process/files.hpp"
 #include "tests/pictures/draw.hpp"
 
 namespace {

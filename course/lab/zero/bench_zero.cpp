@@ -12,10 +12,10 @@
 #include "course/lab/steps.hpp"
 #include "course/lab/zero/report.hpp"
 #include "course/nn/memory.hpp"
+#include "course/parallel/strategy.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/patient_calls.hpp"
-#include "course/trainer/parallel/strategy.hpp"
 #include "exercises/06_ddp/gradient_buckets.hpp"
 #include "exercises/07_zero/memory_model.hpp"
 
@@ -67,7 +67,7 @@ class Way {
     [[nodiscard]] const nn::Model& model() const { return *model_; }
 
   private:
-    trainer::Options trainer_;
+    trainer::ParallelOptions trainer_;
     trainer::Trace trace_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<trainer::Strategy> strategy_;

@@ -6,7 +6,7 @@
 #include <mpi.h>
 
 #include "course/protocol/protocol.hpp"
-#include "course/simulation/test_order.hpp"
+#include "course/simulate/ranks/test_order.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness::simulated {

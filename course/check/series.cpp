@@ -1,0 +1,121 @@
+#include "course/check/series.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "course/launch/gpu.hpp"
+#include "course/process/error.hpp"
+#include "course/process/workers.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path write_stub(const Context& context, const Exercise& exercise) {
+    fs::path file = context.build_folder() / "check" / (exercise.name + "_stub.cpp");
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << stub_text(context, exercise);
+    return file;
+}
+
+void add(std::vector<Trial>& trials, const std::string& kind, const std::vector<Case>& cases) {
+    for (const Case& one : cases) {
+        trials.push_back({one, kind + " " + one.file.stem().string(), 1});
+    }
+}
+
+/// A difference that no longer applies is a trial that failed, and the others can still be tried.
+Built build_trial(Context& context, const Recipe& recipe, const Trial& trial) {
+    try {
+        Built built = build_as(context, recipe, context.root / trial.expected.file);
+        context.spend("compile", built.compile_s);
+        context.spend("link", built.link_s);
+        return built;
+    } catch (const UsageError& error) {
+        Built built;
+        built.error = error.what();
+        return built;
+    }
+}
+
+std::vector<Built> build_all(
+    Context& context, const Recipe& recipe, const std::vector<Trial>& trials
+) {
+    std::vector<Built> built(trials.size());
+    const auto build_one = [&](std::size_t t) {
+        built[t] = build_trial(context, recipe, trials[t]);
+    };
+    on_threads(busy_threads(), trials.size(), build_one, [](std::size_t) {});
+    return built;
+}
+
+}  // namespace
+
+std::vector<Series> series_of(
+    Context& context, const Exercise& exercise, const SeriesOptions& options
+) {
+    Series series;
+    series.program = program_of(exercise);
+    series.exercise = &exercise;
+    series.missing = missing_parts(context, exercise);
+    if (options.stubs) {
+        series.trials.push_back(
+            {{write_stub(context, exercise), State::not_started, "", {}}, "stub", 1}
+        );
+    }
+    series.trials.push_back({{exercise.solution(), State::pass, "", {}}, "solution", options.seeds}
+    );
+    if (options.mutants) {
+        add(series.trials, "mutant", read_cases(context, exercise.mutants()));
+        const State right = State::pass;
+        add(series.trials, "alternative", read_cases(context, exercise.alternatives(), &right));
+    }
+    if (!exercise.for_gpu()) {
+        return {series};
+    }
+    if (const std::string reason = gpu_code_missing(context); !reason.empty()) {
+        series.not_here = reason;
+        return {series};
+    }
+    // on a GPU what is right; what is wrong may take its driver down, and has been refused already
+    Series on_gpu = series;
+    on_gpu.missing.clear();
+    std::erase_if(on_gpu.trials, [](const Trial& trial) {
+        return trial.what.starts_with("mutant");
+    });
+    series.program = on_stand_in(series.program);
+    return {series, on_gpu};
+}
+
+Series series_of(const Context& context, const SelfTest& self_test) {
+    Series series;
+    series.program = program_of(self_test);
+    add(series.trials, "case", read_cases(context, self_test.cases));
+    return series;
+}
+
+BuiltSeries build(Context& context, const Series& series) {
+    const auto begin = std::chrono::steady_clock::now();
+    BuiltSeries result;
+    if (!series.not_here.empty()) {
+        return result;
+    }
+    try {
+        const Recipe recipe = prepare(context, series.program);
+        result.built = build_all(context, recipe, series.trials);
+    } catch (const UsageError& error) {
+        result.error = error.what();
+        result.skipped = true;
+    } catch (const Interrupted&) {
+        throw;
+    } catch (const CommandError& error) {
+        result.error = error.what();
+    }
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,58 @@
+// What `check` tries: series of files, each file in the place of a program's source.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/build/build.hpp"
+#include "course/manifest/check_files.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/process/context.hpp"
+
+namespace dist::cli {
+
+/// A case, what it is called, and the seeds it runs with.
+struct Trial {
+    Case expected;
+    std::string what;
+    int seeds = 1;
+
+    /// A wrong answer: a run of it may end as soon as it has been refused as it must be.
+    [[nodiscard]] bool is_wrong() const {
+        return expected.state != State::pass && expected.state != State::not_started;
+    }
+};
+
+/// All trials of one program.
+struct Series {
+    Program program;
+    const Exercise* exercise = nullptr;  // none: a self test
+    std::vector<Trial> trials;
+    std::vector<std::string> missing;  // parts that the exercise lacks
+    std::string not_here;              // why none can run on this machine; empty: they can
+};
+
+struct SeriesOptions {
+    bool stubs = true;
+    bool mutants = false;
+    int seeds = 1;
+};
+
+/// The series of an exercise: one, or for GPUs two: on the stand-in, and what is right on a GPU.
+std::vector<Series> series_of(
+    Context& context, const Exercise& exercise, const SeriesOptions& options
+);
+Series series_of(const Context& context, const SelfTest& self_test);
+
+struct BuiltSeries {
+    std::string error;         // why nothing could be built; no word of the student's
+    bool skipped = false;      // the error is something that this machine lacks
+    std::vector<Built> built;  // as Series::trials
+    double seconds = 0;
+};
+
+/// Brings the test up to date, then compiles the trials, some at a time.
+/// Errors  Interrupted
+BuiltSeries build(Context& context, const Series& series);
+
+}  // namespace dist::cli

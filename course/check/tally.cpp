@@ -1,0 +1,91 @@
+#include "course/check/tally.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "course/process/error.hpp"
+#include "course/report/report.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr std::size_t kSlowest = 10;
+
+}  // namespace
+
+void Tally::line(bool good, const std::string& name, const std::string& what) {
+    ++(good ? passed_ : failed_);
+    const std::string word =
+        paint(good ? "pass" : "FAIL", good ? Colour::green : Colour::red, use_colours());
+    text(fmt::format("  {} {:<20} {}", word, name, what));
+}
+
+void Tally::skip(const std::string& name, std::size_t trials, const std::string& why) {
+    skipped_ += static_cast<int>(trials);
+    const std::string word = paint("skip", Colour::yellow, use_colours());
+    text(fmt::format("  {} {:<20} {}", word, name, why));
+}
+
+void Tally::text(const std::string& text) const {
+    fmt::print(out_, "{}\n", text);
+    std::fflush(out_);
+}
+
+void Tally::took(const std::string& name, double build_s, double run_s) {
+    const auto same = std::find_if(took_.begin(), took_.end(), [&](const Took& took) {
+        return took.name == name;
+    });
+    Took& took = same == took_.end() ? took_.emplace_back(Took{name, 0, 0}) : *same;
+    took.build_s += build_s;
+    took.run_s += run_s;
+}
+
+std::vector<Tally::Took> Tally::slowest() const {
+    std::vector<Took> sorted = took_;
+    std::sort(sorted.begin(), sorted.end(), [](const Took& a, const Took& b) {
+        return a.build_s + a.run_s > b.build_s + b.run_s;
+    });
+    sorted.resize(std::min(sorted.size(), kSlowest));
+    return sorted;
+}
+
+void Tally::print(const Context& context) const {
+    if (took_.size() > 1) {
+        text("\nThe slowest, in seconds (what is built next is built while tests run):");
+        text(fmt::format("  {:<22} {:>6} {:>6}", "", "build", "run"));
+        for (const Took& took : slowest()) {
+            text(fmt::format("  {:<22} {:>6.1f} {:>6.1f}", took.name, took.build_s, took.run_s));
+        }
+    }
+    std::string parts;
+    for (const auto& [part, seconds] : context.spent_s) {
+        parts += fmt::format("{}{} {:.0f} s", parts.empty() ? "" : ", ", part, seconds);
+    }
+    text("\nTime by part, builds at the same time added up: " + parts);
+    text(fmt::format("{} passed, {} failed, {} skipped", passed_, failed_, skipped_));
+}
+
+std::string Tally::document(const Context& context) const {
+    nlohmann::ordered_json document = {
+        {"passed", passed_}, {"failed", failed_}, {"skipped", skipped_}};
+    document["seconds"] = nlohmann::ordered_json::object();
+    for (const auto& [part, seconds] : context.spent_s) {
+        document["seconds"][part] = seconds;
+    }
+    document["slowest"] = nlohmann::ordered_json::array();
+    for (const Took& took : slowest()) {
+        document["slowest"].push_back(
+            {{"name", took.name}, {"build_s", took.build_s}, {"run_s", took.run_s}}
+        );
+    }
+    return document.dump();
+}
+
+int Tally::status() const {
+    return failed_ > 0    ? exit_status::kFailed
+           : skipped_ > 0 ? exit_status::kSkipped
+                          : exit_status::kDone;
+}
+
+}  // namespace dist::cli

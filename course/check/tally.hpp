@@ -1,0 +1,44 @@
+// What `check` counts and says: a line for each thing that it proved, and where the time went.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "course/process/context.hpp"
+
+namespace dist::cli {
+
+class Tally {
+  public:
+    explicit Tally(std::FILE* out) : out_(out) {}
+
+    void line(bool good, const std::string& name, const std::string& what);
+    void skip(const std::string& name, std::size_t trials, const std::string& why);
+    void text(const std::string& text) const;
+    /// Seconds that a program's trials took to build, and to run.
+    void took(const std::string& name, double build_s, double run_s);
+
+    /// The counts, the seconds by part, and the ten slowest.
+    void print(const Context& context) const;
+    /// The same as JSON.
+    [[nodiscard]] std::string document(const Context& context) const;
+    /// What `check` exits with.
+    [[nodiscard]] int status() const;
+
+  private:
+    struct Took {
+        std::string name;
+        double build_s = 0;
+        double run_s = 0;
+    };
+    [[nodiscard]] std::vector<Took> slowest() const;
+
+    std::FILE* out_;
+    int passed_ = 0;
+    int failed_ = 0;
+    int skipped_ = 0;
+    std::vector<Took> took_;
+};
+
+}  // namespace dist::cli

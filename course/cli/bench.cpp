@@ -1,0 +1,198 @@
+// bench: algorithms side by side on this machine.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "course/build/setup.hpp"
+#include "course/cli/command.hpp"
+#include "course/cli/passed_on.hpp"
+#include "course/launch/mine.hpp"
+#include "course/manifest/progress.hpp"
+#include "course/process/error.hpp"
+#include "course/process/files.hpp"
+#include "course/process/subprocess.hpp"
+#include "course/process/words.hpp"
+
+namespace dist::cli {
+namespace {
+
+constexpr const char* kOptions =
+    "-n 2,4,8 says, too, from which number of ranks on the ring passes naive.\n"
+    "\n"
+    "These go to the bench: COLLECTIVE, which is all_reduce for a start, and\n"
+    "  --sizes 64K,1M,85M         bytes\n"
+    "  --algorithms naive,mine    some; without it all, and mine (your own) once it passes\n"
+    "  --json | --csv FILE | --svg FILE\n"
+    "./shardlings bench --help-bench names all collectives, algorithms and options.\n"
+    "\n"
+    "bench ddp measures a step of training beside PyTorch's own DDP:\n"
+    "  --model small, --batch 64, --rounds 15, --json\n"
+    "bench zero measures what each stage of ZeRO holds, sends and takes beside DDP:\n"
+    "  --optimizer adamw, --svg FILE, and those of bench ddp\n"
+    "./shardlings bench ddp --help-bench names all of them, bench zero --help-bench its own.\n";
+
+constexpr int kMostProcesses = 65536;
+
+constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
+
+/// Whether `mine` is among the algorithms; nothing if none is named.
+std::optional<bool> names_mine(const std::vector<std::string>& words) {
+    std::optional<bool> named;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i].starts_with("--algorithms=") || (i > 0 && words[i - 1] == "--algorithms")) {
+            named = named.value_or(false) || words[i].find("mine") != std::string::npos;
+        }
+    }
+    return named;
+}
+
+/// The exercises that `mine` is to be made of, when it is named or, where no algorithm is, there is
+/// something to measure.
+std::optional<std::vector<std::string>> mine_to_measure(
+    Context& context, const std::vector<std::string>& words
+) {
+    const std::optional<bool> named = names_mine(words);
+    if (!named.value_or(read_progress(context.root).done.contains(kMeasured))) {
+        return std::nullopt;
+    }
+    const std::vector<std::string> finished = finished_exercises(context, {kMeasured});
+    const bool passes = std::ranges::find(finished, kMeasured) != finished.end();
+    return named || passes ? std::optional(finished) : std::nullopt;
+}
+
+bool asks_for_plot(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word == "--svg" || word.starts_with("--svg=");
+    });
+}
+
+/// Where the bench leaves what it says, as long as this: mpirun takes what it could not write to a
+/// full disk for written, and ends with 0.
+class Said {
+  public:
+    explicit Said(const Context& context)
+        : file_(context.build_folder() / fmt::format("bench.{}.txt", getpid())) {}
+    ~Said() {
+        std::error_code ignored;
+        std::filesystem::remove(file_, ignored);
+    }
+    Said(const Said&) = delete;
+    Said& operator=(const Said&) = delete;
+    Said(Said&&) = delete;
+    Said& operator=(Said&&) = delete;
+
+    [[nodiscard]] std::string file() const { return file_; }
+    [[nodiscard]] std::string text() const { return read_text(file_); }
+
+  private:
+    std::filesystem::path file_;
+};
+
+/// Runs a program that measures, and prints what it leaves in a file.
+void run_and_print(
+    Context& context,
+    const Ranks& ranks,
+    const std::filesystem::path& program,
+    std::vector<std::string> passed_on
+) {
+    if (isatty(STDERR_FILENO) == 1) {
+        passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
+    }
+    const Said said(context);
+    passed_on.emplace_back("--to");
+    passed_on.emplace_back(said.file());
+    context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
+    fmt::print("{}", said.text());
+}
+
+/// Benches of whole steps of training, with LibTorch: programs of their own.
+constexpr std::array kOfSteps = {"ddp", "zero"};
+
+void bench_steps(
+    Context& context,
+    const std::string& what,
+    const Ranks& ranks,
+    const std::vector<std::string>& passed_on
+) {
+    expect_rank_count(ranks);
+    if (asks_for_plot(passed_on)) {
+        install(context, "plot");
+    }
+    ensure_torch(context);
+    notice_gloo(context);
+    const std::string name = "bench_" + what;
+    const auto program = context.build_folder() / "course" / "lab" / what / name;
+    build_with_notice(context, name, program, "Building the bench (a few minutes the first time)");
+    run_and_print(context, ranks, program, passed_on);
+}
+
+void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed_on) {
+    expect_rank_count(ranks);
+    if (asks_for_plot(passed_on)) {
+        install(context, "plot");
+    }
+    if (const auto exercises = mine_to_measure(context, passed_on)) {
+        configure_mine(context, *exercises);
+        const auto library = context.build_folder() / "course" / "lab" / "libmine.so";
+        build_with_notice(context, "mine", library, "Building your stack");
+        passed_on.emplace_back("--mine");
+        passed_on.emplace_back(library);
+    }
+    notice_gloo(context);
+    const auto program = context.build_folder() / "course" / "lab" / "bench";
+    build_with_notice(context, "bench", program, "Building the bench");
+    run_and_print(context, ranks, program, std::move(passed_on));
+}
+
+}  // namespace
+
+void add_bench(Command& app, Context& context) {
+    auto command = app.add_subcommand("bench", "Measure algorithms side by side");
+    auto ranks = std::make_shared<std::string>("2");
+    auto hostfile = std::make_shared<std::string>();
+    auto help = std::make_shared<bool>(false);
+    Option count =
+        command.add_option("-n,--ranks", *ranks, "Processes; 2,4,8: measure on each of these");
+    count.capture_default_str();
+    command.add_option("--hostfile", *hostfile, kHostfileHelp);
+    command.add_flag("--help-bench", *help, "The bench's own options");
+    command.footer(kOptions);
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, ranks, count, hostfile, help] {
+        std::vector<std::string> words = command.remaining();
+        std::string of_steps;
+        if (!words.empty() && std::ranges::find(kOfSteps, words.front()) != kOfSteps.end()) {
+            of_steps = words.front();
+            words.erase(words.begin());
+        }
+        if (*help) {
+            words = {"--help"};
+        }
+        const std::vector<int> counts = ranks_between_commas(*ranks, 1, kMostProcesses);
+        Ranks processes{*help ? 1 : counts.back(), *help ? Hosts{} : find_hosts(*hostfile)};
+        if (count.count() == 0 && !processes.hosts.none()) {
+            processes.count = 0;
+        }
+        if (!of_steps.empty()) {
+            if (counts.size() > 1) {
+                throw UsageError("bench " + of_steps + " takes one number of ranks");
+            }
+            bench_steps(context, of_steps, processes, words);
+        } else {
+            if (counts.size() > 1 && !*help) {
+                words.insert(words.end(), {"--ranks", *ranks});
+            }
+            bench(context, processes, words);
+        }
+    });
+}
+
+}  // namespace dist::cli

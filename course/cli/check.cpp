@@ -1,0 +1,307 @@
+// check: the author's proof that stubs, solutions and tests are what they claim to be.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <future>
+#include <memory>
+
+#include "course/check/cost.hpp"
+#include "course/check/replay.hpp"
+#include "course/check/series.hpp"
+#include "course/check/tally.hpp"
+#include "course/cli/command.hpp"
+#include "course/launch/attempt.hpp"
+#include "course/process/error.hpp"
+#include "course/process/progress_line.hpp"
+#include "course/process/workers.hpp"
+#include "course/report/report.hpp"
+
+namespace dist::cli {
+namespace {
+
+struct Arguments {
+    std::vector<std::string> names;
+    SeriesOptions series;
+    std::uint64_t first_seed = 1;
+    int ranks = 0;  // 0: as many as each test uses
+    bool delays = false;
+    bool all_tests = false;
+    bool replay = false;
+    bool cost = false;
+};
+
+/// Asked for a number of ranks for which some of its tests are, and those pass.
+bool right_in_part(const Result& result) {
+    return result.partial && result.status == State::skipped && result.passed() > 0;
+}
+
+std::string in_part(const Result& result) {
+    return fmt::format(
+        "pass, in {} of {} tests; the rest is for other numbers of ranks", result.passed(),
+        result.tests.size()
+    );
+}
+
+/// What is wrong with a trial's result; empty when it is as expected.
+std::string wrong_with(const Trial& trial, const Result& result, const std::string& text) {
+    const bool right = trial.expected.state == State::pass && right_in_part(result);
+    if (result.status != trial.expected.state && !right) {
+        return fmt::format("is {}, not {}", name_of(result.status), name_of(trial.expected.state));
+    }
+    for (const std::string& words : trial.expected.says) {
+        if (text.find(words) == std::string::npos) {
+            return fmt::format("its report does not say '{}'", words);
+        }
+    }
+    return "";
+}
+
+class Check {
+  public:
+    Check(Context& context, const Arguments& arguments)
+        : context_(context), arguments_(arguments), tally_(context.json ? stderr : stdout) {}
+
+    /// The next series is built while the tests of this one run.
+    void all(const std::vector<Series>& series) {
+        for (const Series& one : series) {
+            trials_ += one.not_here.empty() ? one.trials.size() : 0;
+        }
+        const auto start = [&](std::size_t i) {
+            return std::async(std::launch::async, [&, i] { return build(context_, series[i]); });
+        };
+        std::future<BuiltSeries> next;
+        for (std::size_t i = 0; i < series.size(); ++i) {
+            progress(series[i].program.name);
+            const BuiltSeries built = next.valid() ? next.get() : build(context_, series[i]);
+            if (i + 1 < series.size()) {
+                next = start(i + 1);
+            }
+            const auto begin = Clock::now();
+            try_all(series[i], built);
+            tally_.took(series[i].program.name, built.seconds, seconds_since(begin));
+        }
+    }
+
+    int end() {
+        progress_.clear();
+        if (context_.json) {
+            fmt::print("{}\n", tally_.document(context_));
+        } else {
+            tally_.print(context_);
+        }
+        return tally_.status();
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static double seconds_since(Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+
+    void progress(const std::string& name) {
+        progress_.show(fmt::format(
+            "{} of {} trials, {} left: {}", done_, trials_,
+            time_left(seconds_since(begin_), done_, trials_), name
+        ));
+    }
+
+    void try_all(const Series& series, const BuiltSeries& built) {
+        const std::string& name = series.program.name;
+        progress_.clear();
+        if (series.exercise != nullptr &&
+            !(series.program.for_gpu() && !series.program.on_stand_in && series.not_here.empty())) {
+            tally_.line(series.missing.empty(), name, "is complete");
+            for (const std::string& sentence : series.missing) {
+                tally_.text("        " + sentence);
+            }
+        }
+        if (!series.not_here.empty()) {
+            tally_.skip(name, series.trials.size(), "all cases: " + series.not_here);
+        } else if (built.skipped) {
+            tally_.skip(name, series.trials.size(), built.error);
+        } else if (!built.error.empty()) {  // the others can still be tried
+            tally_.line(false, name, "its test does not build\n" + built.error);
+        } else {
+            progress(name);
+            std::vector<Tried> tried(series.trials.size());
+            const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
+            on_threads(
+                one_gpu ? 1 : busy_threads(), tried.size(),
+                [&](std::size_t t) {
+                    tried[t] = run_trial(series, series.trials[t], built.built[t]);
+                },
+                [&](std::size_t t) {
+                    for (const Result& result : tried[t].results) {
+                        judge(series, series.trials[t], result);
+                    }
+                    if (!tried[t].error.empty()) {
+                        progress_.clear();
+                        tally_.line(
+                            false, name,
+                            fmt::format("{}: {}", series.trials[t].what, tried[t].error)
+                        );
+                    }
+                    ++done_;
+                    progress(name);
+                }
+            );
+        }
+    }
+
+    struct Tried {
+        std::vector<Result> results;  // one for each seed
+        std::string error;  // why there is none: no difference that applies, no test of that name
+    };
+
+    Tried run_trial(const Series& series, const Trial& trial, const Built& built) {
+        Tried tried;
+        if (!built.ok && built.log.empty()) {
+            tried.error = built.error;
+            return tried;
+        }
+        for (int seed = 1; seed <= trial.seeds; ++seed) {
+            LaunchOptions options;
+            options.ranks = arguments_.ranks;
+            options.delays = arguments_.delays;
+            options.seed = arguments_.first_seed + static_cast<std::uint64_t>(seed) - 1;
+            if (series.exercise != nullptr && trial.is_wrong() && !arguments_.all_tests) {
+                options.enough = [&](const Result& result) {
+                    return wrong_with(trial, result, report(result, series.exercise, false))
+                        .empty();
+                };
+                options.test = trial.expected.test;
+            }
+            try {
+                tried.results.push_back(run_built(
+                    context_, series.program, built, options, context_.root / trial.expected.file
+                ));
+            } catch (const UsageError& error) {  // no test has that name
+                tried.error = error.what();
+            }
+        }
+        return tried;
+    }
+
+    void judge(const Series& series, const Trial& trial, const Result& result) {
+        const Program& program = series.program;
+        const std::string seed =
+            trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
+        const std::string where = program.on_stand_in ? ", on the stand-in"
+                                  : program.for_gpu() ? ", on a GPU"
+                                                      : "";
+        const std::string what = trial.what + seed + where;
+        progress_.clear();
+        const bool for_others = result.partial && result.passed() == 0;  // numbers of ranks
+        if (result.status == State::skipped && (program.for_gpu() || for_others)) {
+            tally_.skip(program.name, 1, what + ": " + result.message);
+            return;
+        }
+        const std::string text = report(result, series.exercise, false);
+        std::string wrong = wrong_with(trial, result, text);
+        if (wrong.empty() && arguments_.replay && series.exercise != nullptr) {
+            wrong = replay(context_, result);
+        }
+        const std::string good = fmt::format(
+            "{}: {}", what, right_in_part(result) ? in_part(result) : name_of(result.status)
+        );
+        tally_.line(wrong.empty(), program.name, wrong.empty() ? good : what + " " + wrong);
+        if (!wrong.empty()) {
+            tally_.text(text);
+        }
+    }
+
+    Context& context_;
+    const Arguments& arguments_;
+    Tally tally_;
+    ProgressLine progress_;
+    Clock::time_point begin_ = Clock::now();
+    std::size_t trials_ = 0;
+    std::size_t done_ = 0;
+};
+
+/// What is wrong may be right on another number of ranks, and the harness's programs have theirs.
+void keep_right(std::vector<Series>& series) {
+    std::erase_if(series, [](const Series& one) { return one.exercise == nullptr; });
+    for (Series& one : series) {
+        std::erase_if(one.trials, [](const Trial& trial) { return trial.is_wrong(); });
+    }
+}
+
+int check_command(Context& context, const Arguments& arguments) {
+    const Manifest manifest = read_manifest(context.root);
+    const auto asked = [&](const std::string& name) {
+        return std::find(arguments.names.begin(), arguments.names.end(), name) !=
+               arguments.names.end();
+    };
+    const auto is_self_test = [&](const std::string& name) {
+        return std::any_of(
+            manifest.self_tests.begin(), manifest.self_tests.end(),
+            [&](const SelfTest& test) { return test.program == name; }
+        );
+    };
+    for (const std::string& name : arguments.names) {
+        if (!is_self_test(name)) {
+            static_cast<void>(manifest.find(name));
+        }
+    }
+    std::vector<const Exercise*> exercises;
+    for (const Exercise& exercise : manifest.exercises) {
+        if (arguments.names.empty() || asked(exercise.name)) {
+            exercises.push_back(&exercise);
+        }
+    }
+    if (arguments.cost) {
+        print_cost(context, exercises);
+        return exit_status::kDone;
+    }
+    std::vector<Series> series;
+    for (const SelfTest& self_test : manifest.self_tests) {
+        if (asked(self_test.program) || (arguments.names.empty() && arguments.series.mutants)) {
+            series.push_back(series_of(context, self_test));
+        }
+    }
+    for (const Exercise* exercise : exercises) {
+        for (Series& one : series_of(context, *exercise, arguments.series)) {
+            series.push_back(std::move(one));
+        }
+    }
+    if (arguments.ranks > 0) {
+        expect_rank_count(arguments.ranks);
+        keep_right(series);
+    }
+    Check check(context, arguments);
+    check.all(series);
+    return check.end();
+}
+
+}  // namespace
+
+void add_check(Command& app, Context& context) {
+    auto command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
+    auto arguments = std::make_shared<Arguments>();
+    command.add_option("NAME", arguments->names, "Exercises; without them, all");
+    command.add_flag("--mutants", arguments->series.mutants, "Also every known wrong answer");
+    command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
+        .between(1, 1000);
+    command.add_option("--seed", arguments->first_seed, "The first of them");
+    command.add_option("-n", arguments->ranks, "Right answers alone, on worlds of so many ranks")
+        .between(1, 64);
+    command.add_flag("--delays", arguments->delays, "Seeded delays in MPI calls");
+    command.add_flag(
+        "!--no-stubs", arguments->series.stubs, "Solutions alone: a stub computes nothing"
+    );
+    command.add_flag(
+        "--all-tests", arguments->all_tests,
+        "All tests of wrong answers; without it, the one that must refuse them"
+    );
+    command.add_flag(
+        "--replay", arguments->replay, "Also the line that every failed run says repeats it"
+    );
+    command.add_flag("--cost", arguments->cost, "Lines of each exercise by part, and nothing else");
+    command.add_flag("--json", context.json, "One JSON document with the counts and the seconds");
+    command.callback([&context, arguments] { context.status = check_command(context, *arguments); }
+    );
+}
+
+}  // namespace dist::cli

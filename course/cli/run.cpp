@@ -1,0 +1,135 @@
+// run: build, launch, verdict, report.
+#include "course/cli/run.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+
+#include "course/cli/command.hpp"
+#include "course/launch/attempt.hpp"
+#include "course/launch/gpu.hpp"
+#include "course/manifest/progress.hpp"
+#include "course/manifest/select.hpp"
+#include "course/process/error.hpp"
+#include "course/process/subprocess.hpp"
+#include "course/report/fold.hpp"
+#include "course/report/report.hpp"
+#include "course/report/running_line.hpp"
+
+namespace dist::cli {
+namespace {
+
+struct Arguments {
+    std::string name;
+    std::string as;
+    LaunchOptions options;
+    bool stand_in = false;
+    bool output = false;
+};
+
+/// The version of the course, for the document; empty without git.
+std::string course_commit(const Context& context) {
+    try {
+        const Ended ended = run(context, {"git", "rev-parse", "--short", "HEAD"});
+        return ended.ok() ? ended.output.substr(0, ended.output.find('\n')) : "";
+    } catch (const UsageError&) {
+        return "";  // no git
+    }
+}
+
+/// Only a whole run of the student's own file counts.
+void remember(
+    const Context& context, const std::string& name, State status, const std::string& content
+) {
+    Progress progress = read_progress(context.root);
+    progress.current = name;
+    note(progress, name, status, content);
+    write_progress(context.root, progress);
+}
+
+/// The first exercise after this one that is open, and can be solved here; else the first before it.
+std::string next_exercise(Context& context, const Manifest& manifest, const Exercise& exercise) {
+    const Progress progress = read_progress(context.root);
+    const bool gpu = gpu_code_missing(context).empty();
+    std::string before;
+    bool after = false;
+    for (const Exercise& other : manifest.exercises) {
+        const bool open = progress.done.count(other.name) == 0 &&
+                          progress.skipped.count(other.name) == 0 && (gpu || !other.for_gpu());
+        if (other.name == exercise.name) {
+            after = true;
+        } else if (open && after) {
+            return other.name;
+        } else if (open && before.empty()) {
+            before = other.name;
+        }
+    }
+    return before;
+}
+
+int run_command(Context& context, const Arguments& arguments, bool ranks_given) {
+    if (ranks_given) {
+        expect_rank_count(arguments.options.ranks);
+    }
+    const Manifest manifest = read_manifest(context.root);
+    const Progress progress = read_progress(context.root);
+    const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
+    const bool own = arguments.as.empty() && !arguments.stand_in;
+    const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
+    const std::string content = content_of(context.root, exercise);
+    Result result = [&] {
+        const RunningLine line(context);
+        return own ? run_own(context, exercise, arguments.options)
+                   : run_it(context, program_of(exercise), arguments.options, arguments.as);
+    }();
+    if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
+        remember(context, exercise.name, result.status, content);
+    }
+    if (context.json) {
+        result.course_commit = course_commit(context);
+        fmt::print("{}\n", to_json(result));
+    } else {
+        const Telling telling = {arguments.output, next_exercise(context, manifest, exercise)};
+        print_folded(report(result, &exercise, use_colours(), telling));
+    }
+    return exit_status_of(result.status);
+}
+
+}  // namespace
+
+std::string run_whole(Context& context, const Exercise& exercise) {
+    const std::string content = content_of(context.root, exercise);
+    const Result result = run_own(context, exercise);
+    remember(context, exercise.name, result.status, content);
+    const std::string next = next_exercise(context, read_manifest(context.root), exercise);
+    return report(result, &exercise, use_colours(), {.next = next});
+}
+
+void add_run(Command& app, Context& context) {
+    auto command = app.add_subcommand("run", "Test an exercise on real processes");
+    auto arguments = std::make_shared<Arguments>();
+    LaunchOptions& options = arguments->options;
+    command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
+    command.add_option("--as", arguments->as, "Test this file in the place of the exercise's");
+    const Option ranks = command.add_option(
+        "-n,--ranks", options.ranks,
+        "Only this number of processes; tests that need others are skipped"
+    );
+    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
+    command.add_option("--test", options.test, "Only tests whose name holds this text");
+    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
+    command.add_flag(
+        "--stand-in", arguments->stand_in,
+        "A GPU exercise without a GPU: its logic, on the host; never counts as done"
+    );
+    command.add_flag(
+        "--output", arguments->output, "Show what the program printed, also in tests that pass"
+    );
+    command.add_flag("--keep", options.keep, "Leave the run's folder in build/")
+        .group("For authors");
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.callback([&context, arguments, ranks] {
+        context.status = run_command(context, *arguments, ranks.count() > 0);
+    });
+}
+
+}  // namespace dist::cli

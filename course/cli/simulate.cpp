@@ -1,0 +1,150 @@
+// simulate: algorithms on clusters that nobody has at home.
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "course/algorithms/collective_names.hpp"
+#include "course/build/setup.hpp"
+#include "course/cli/command.hpp"
+#include "course/cli/simulate_train.hpp"
+#include "course/cli/simulated_cluster.hpp"
+#include "course/files/atomic_file.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/plots/gnuplot.hpp"
+#include "course/process/error.hpp"
+#include "course/process/words.hpp"
+#include "course/simulate/simulated_text.hpp"
+#include "course/simulate/simulation.hpp"
+
+namespace dist::cli {
+namespace {
+
+struct SimulateArguments {
+    std::string name;
+    std::string as;
+    std::string sizes = "1K,64K,1M,16M";
+    ClusterArguments cluster;
+    std::string algorithms;
+    std::string peers = "ompi";
+    std::string csv;
+    std::string svg;
+};
+
+std::vector<std::size_t> sizes_of(const std::string& text) {
+    std::set<std::size_t> sizes;
+    for (const std::string& word : between_commas(text)) {
+        sizes.insert(parse_bytes(word));
+    }
+    if (sizes.empty()) {
+        throw UsageError("--sizes names none");
+    }
+    return {sizes.begin(), sizes.end()};
+}
+
+/// The exercise whose code is the row `mine`: NAME, unless it is a collective and nothing is to take its exercise's place;
+/// for `mine` among the algorithms of all_reduce the one that the bench shows, too.
+std::string exercise_of(
+    const SimulateArguments& arguments, bool names_mine, const Manifest& manifest
+) {
+    const bool is_collective =
+        std::ranges::find(lab::kCollectiveNames, arguments.name) != lab::kCollectiveNames.end();
+    if (is_collective && arguments.as.empty()) {
+        return !names_mine                      ? ""
+               : arguments.name == "all_reduce" ? "ring_all_reduce"
+                                                : arguments.name;
+    }
+    return manifest.find(arguments.name).name;
+}
+
+void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {
+    if (arguments.name.empty()) {
+        throw UsageError(fmt::format(
+            "simulate what? A collective ({}), an exercise, or train",
+            fmt::join(lab::kCollectiveNames, ", ")
+        ));
+    }
+    Simulation wanted;
+    wanted.cluster = cluster_of(arguments.cluster);
+    wanted.ranks = ranks_of(arguments.cluster);
+    wanted.sizes_bytes = sizes_of(arguments.sizes);
+    wanted.algorithms = between_commas(arguments.algorithms);
+    wanted.peers = between_commas(arguments.peers);
+    const bool names_mine = std::erase(wanted.algorithms, "mine") > 0;
+    // what the user names is all that there is to be; mpi stands for the peers
+    if (!wanted.algorithms.empty() && std::erase(wanted.algorithms, "mpi") == 0 && !peers_named) {
+        wanted.peers.clear();
+    }
+    wanted.ours = arguments.algorithms.empty() || !wanted.algorithms.empty();
+    wanted.mine = exercise_of(arguments, names_mine, read_manifest(context.root));
+    wanted.collective = wanted.mine.empty() ? arguments.name : "";
+    if (wanted.collective == "barrier") {
+        wanted.sizes_bytes = {sizeof(float)};  // it moves none
+    }
+    check_outputs(context, arguments.csv, arguments.svg);
+    ensure_simgrid(context);
+    if (!wanted.mine.empty()) {
+        wanted.mine_module = build_mine(context, wanted.mine, arguments.as);
+    }
+    wanted.references = build_references(context);
+    const Simulated simulated = cli::simulate(context, wanted);
+    fmt::print(
+        "{}",
+        context.json ? json_of(simulated, wanted.cluster) : table_of(simulated, wanted.cluster)
+    );
+    if (!arguments.csv.empty()) {
+        files::write_atomically(arguments.csv, csv_of(simulated));
+    }
+    if (!arguments.svg.empty()) {
+        plots::draw(arguments.svg, picture_of(simulated, wanted.cluster));
+    }
+    const bool wrong =
+        std::ranges::any_of(simulated.times, [](const auto& time) { return time.wrong > 0; });
+    context.status = wrong ? exit_status::kFailed : exit_status::kDone;
+}
+
+}  // namespace
+
+void add_simulate(Command& app, Context& context) {
+    auto command = app.add_subcommand("simulate", "Your code on a thousand ranks, simulated");
+    auto arguments = std::make_shared<SimulateArguments>();
+    command.add_option(
+        "NAME", arguments->name,
+        fmt::format(
+            "A collective: {}; or an exercise, whose file is the row mine",
+            fmt::join(lab::kCollectiveNames, ", ")
+        )
+    );
+    command.add_option("--as", arguments->as, "File in the place of the exercise's");
+    command.add_option("--sizes", arguments->sizes, "Bytes; K, M, G").capture_default_str();
+    add_cluster_options(command, arguments->cluster);
+    command.add_option("--algorithms", arguments->algorithms, "naive,ring,tree,auto,mine,mpi,...");
+    Option peers = command.add_option(
+        "--peers", arguments->peers,
+        "What MPI libraries choose: ompi,mpich,mvapich2,impi; or one of SMPI's algorithms, such as "
+        "lr"
+    );
+    peers.capture_default_str();
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.add_option("--csv", arguments->csv, "Write the times as CSV");
+    command.add_option("--svg", arguments->svg, "Draw time over ranks, and over sizes");
+    command.footer(
+        "The same source runs on SimGrid's MPI, where a clock counts what messages take on the "
+        "cluster.\n"
+        "formula: latency + bytes / bandwidth for each message that has to wait for another.\n"
+        "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
+        "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
+        "simulate train puts a step of training together from such times: simulate train --help"
+    );
+    const Command train = add_simulate_train(command, context);
+    command.callback([&context, arguments, peers, train] {
+        if (!train.parsed()) {
+            simulate(context, *arguments, peers.count() > 0);
+        }
+    });
+}
+
+}  // namespace dist::cli

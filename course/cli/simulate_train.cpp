@@ -1,0 +1,210 @@
+// simulate train: what a step that was measured on one rank takes on a cluster.
+#include "course/cli/simulate_train.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "course/build/setup.hpp"
+#include "course/cli/simulated_cluster.hpp"
+#include "course/files/atomic_file.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/nn/bucket_limits.hpp"
+#include "course/plots/gnuplot.hpp"
+#include "course/process/error.hpp"
+#include "course/process/words.hpp"
+#include "course/simulate/measured_work.hpp"
+#include "course/simulate/trained_text.hpp"
+
+namespace dist::cli {
+namespace {
+
+struct SimulateTrainArguments {
+    std::string log;
+    std::string data = "0s";
+    std::string forward;
+    std::string backward;
+    std::string optimizer = "0s";
+    int batch = 64;
+    std::string model = "resnet34";
+    int bucket_mb = nn::kBucketCapMb;
+    std::string ways;
+    std::string mine;
+    std::string as;
+    ClusterArguments cluster = {.ranks = "2,4,8,16,32,64"};
+    std::string csv;
+    std::string svg;
+};
+
+constexpr int kMostAtOnce = 1'000'000;  // pictures of a batch, MiB of a bucket
+
+std::vector<trainer::Parallel> ways_of(const std::string& text) {
+    std::vector<trainer::Parallel> chosen;
+    std::vector<std::string_view> known;
+    for (const trainer::Way& way : trainer::ways()) {
+        if (!way.one_process) {
+            known.push_back(way.name);
+            chosen.push_back(way.parallel);
+        }
+    }
+    if (text.empty()) {
+        return chosen;
+    }
+    chosen.clear();
+    for (const std::string& word : between_commas(text)) {
+        if (std::ranges::find(known, word) == known.end()) {
+            throw UsageError(fmt::format("--parallel {}: there is {}", word, fmt::join(known, ", "))
+            );
+        }
+        chosen.push_back(trainer::find_way(word)->parallel);
+    }
+    return chosen;
+}
+
+void set_work(Training& training, const SimulateTrainArguments& arguments, bool batch_given) {
+    const bool measured = !arguments.forward.empty() && !arguments.backward.empty();
+    if (measured == !arguments.log.empty()) {
+        throw UsageError(
+            "simulate train: say what a step takes on one rank, by --forward 120ms --backward "
+            "240ms --optimizer 10ms or by --log FILE of a run, which ./shardlings train --parallel "
+            "none --steps 12 --log FILE writes"
+        );
+    }
+    training.batch = static_cast<std::size_t>(arguments.batch);
+    if (measured) {
+        training.work = {
+            .data_s = parse_seconds(arguments.data),
+            .forward_s = parse_seconds(arguments.forward),
+            .backward_s = parse_seconds(arguments.backward),
+            .optimizer_s = parse_seconds(arguments.optimizer)};
+    } else {
+        const MeasuredWork read = read_measured_work(arguments.log);
+        training.work = read.work;
+        training.batch = batch_given ? training.batch : read.batch;
+    }
+    if (training.work.step_s() <= 0) {
+        throw UsageError("simulate train: a step that takes no time has no images a second");
+    }
+}
+
+/// Before anything is built. The exercise of --mine is empty where there is none.
+TrainingSimulation read_arguments(
+    const Context& context, const SimulateTrainArguments& arguments, bool batch_given
+) {
+    TrainingSimulation wanted;
+    wanted.cluster = cluster_of(arguments.cluster);
+    wanted.ranks = ranks_of(arguments.cluster);
+    wanted.ways = ways_of(arguments.ways);
+    wanted.training.model = read_model(context.root, arguments.model);
+    wanted.training.bucket_cap_mb = static_cast<std::size_t>(arguments.bucket_mb);
+    set_work(wanted.training, arguments, batch_given);
+    if (!arguments.as.empty() && arguments.mine.empty()) {
+        throw UsageError("--as FILE: say by --mine NAME in the place of which exercise");
+    }
+    if (!arguments.mine.empty()) {
+        wanted.mine = read_manifest(context.root).find(arguments.mine).name;
+    }
+    return wanted;
+}
+
+/// A ring of 1024 ranks passes millions of messages: what is to come is said before.
+void announce(const TrainingSimulation& wanted) {
+    constexpr int kMinutesFrom = 512;
+    if (wanted.ranks.back() >= kMinutesFrom) {
+        fmt::print(
+            stderr,
+            "{} ranks: each ring passes {:.1f} million messages, which takes minutes; fewer "
+            "--ranks "
+            "take seconds\n",
+            wanted.ranks.back(), 1e-6 * wanted.ranks.back() * (wanted.ranks.back() - 1)
+        );
+    }
+}
+
+void simulate_train(Context& context, const SimulateTrainArguments& arguments, bool batch_given) {
+    TrainingSimulation wanted = read_arguments(context, arguments, batch_given);
+    check_outputs(context, arguments.csv, arguments.svg);
+    ensure_simgrid(context);
+    if (!wanted.mine.empty()) {
+        wanted.mine_module = build_mine(context, wanted.mine, arguments.as);
+    }
+    wanted.references = build_references(context);
+    announce(wanted);
+    const Trained trained = simulate_training(context, wanted);
+    fmt::print("{}", context.json ? json_of(trained, wanted) : table_of(trained, wanted));
+    if (!arguments.csv.empty()) {
+        files::write_atomically(arguments.csv, csv_of(trained));
+    }
+    if (!arguments.svg.empty()) {
+        plots::draw(arguments.svg, picture_of(trained, wanted));
+    }
+}
+
+void add_measured(Command& command, SimulateTrainArguments& arguments) {
+    command.add_option("--forward", arguments.forward, "Of a step, on one rank alone: 120ms");
+    command.add_option("--backward", arguments.backward, "The same: 240ms");
+    command.add_option("--optimizer", arguments.optimizer, "For all parameters")
+        .capture_default_str();
+    command.add_option("--data", arguments.data, "To make a batch").capture_default_str();
+    command.add_option(
+        "--log", arguments.log,
+        "These times out of a run: ./shardlings train --parallel none --steps 12 --log FILE"
+    );
+    command.add_option("--model", arguments.model, "Of train").capture_default_str();
+}
+
+constexpr const char* kHelp =
+    "A rank computes as long as was measured; each collective takes what the course's ring takes "
+    "on\n"
+    "the simulated cluster; and the step is put together as train does it:\n"
+    "  average  one all-reduce of all gradients, after backward\n"
+    "  ddp      an all-reduce for each bucket, beside backward, once the bucket before is through\n"
+    "  zero1    after backward a reduce-scatter, a p-th of the optimizer's step, an all-gather\n"
+    "  zero2    a reduce-scatter for each bucket, for which backward waits; an all-gather for "
+    "each\n"
+    "  zero3    an all-gather of each part before it computes, in forward and in backward, one "
+    "part\n"
+    "           ahead; a reduce-scatter of its gradients, for which backward waits\n"
+    "and at the end of each the all-reduce of the loss. Backward's time is shared out by\n"
+    "multiply-adds. hidden: messages beside work; exposed: those that the rank waits for. "
+    "Messages\n"
+    "take no processor's time, and a rank none longer than the others: real clusters do.\n"
+    "  ./shardlings simulate train --forward 120ms --backward 240ms --optimizer 10ms\n"
+    "  ./shardlings simulate train --log run.jsonl --ranks 2,4,8,16,32,64,128,256,512,1024 --svg "
+    "train.svg\n"
+    "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce --parallel average,ddp";
+
+}  // namespace
+
+Command add_simulate_train(Command& simulate, Context& context) {
+    auto command = simulate.add_subcommand(
+        "train", "Images a second on a cluster, from what a step takes on one rank"
+    );
+    auto arguments = std::make_shared<SimulateTrainArguments>();
+    add_measured(command, *arguments);
+    Option batch = command.add_option("--batch", arguments->batch, "Pictures a rank and step");
+    batch.between(1, kMostAtOnce).capture_default_str();
+    command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, of ddp and zero2")
+        .between(0, kMostAtOnce)
+        .capture_default_str();
+    command.add_option("--parallel", arguments->ways, "average,ddp,zero1,zero2,zero3: all");
+    add_cluster_options(command, arguments->cluster);
+    command.add_option(
+        "--mine", arguments->mine,
+        "An exercise, whose file takes the ring's place: ring_all_reduce, ring_reduce_scatter, ..."
+    );
+    command.add_option("--as", arguments->as, "File in the place of that exercise's");
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.add_option("--csv", arguments->csv, "Write the table as CSV");
+    command.add_option("--svg", arguments->svg, "Draw images a second over ranks");
+    command.footer(kHelp);
+    command.callback([&context, arguments, batch] {
+        simulate_train(context, *arguments, batch.count() > 0);
+    });
+    return command;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,90 @@
+#include "course/cli/simulated_cluster.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "course/build/build.hpp"
+#include "course/build/setup.hpp"
+#include "course/cli/passed_on.hpp"
+#include "course/files/atomic_file.hpp"
+#include "course/process/error.hpp"
+#include "course/process/words.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostRanks = 65536;
+
+}  // namespace
+
+void add_cluster_options(Command& command, ClusterArguments& arguments) {
+    command.add_option("--ranks", arguments.ranks, "Sizes of the cluster").capture_default_str();
+    command.add_option("--latency", arguments.latency, "From rank to rank").capture_default_str();
+    command.add_option("--bandwidth", arguments.bandwidth, "Of each rank's link, a second")
+        .capture_default_str();
+    command.add_option("--compute", arguments.compute, "Bytes that a rank adds in a second: 10GB");
+    command.add_option("--platform", arguments.platform, "SimGrid's own description of a cluster");
+}
+
+Cluster cluster_of(const ClusterArguments& arguments) {
+    Cluster cluster;
+    cluster.latency_s = parse_seconds(arguments.latency);
+    cluster.bytes_per_s = parse_bytes_per_s(arguments.bandwidth);
+    cluster.add_s_per_byte =
+        arguments.compute.empty() ? 0 : 1 / parse_bytes_per_s(arguments.compute);
+    if (!arguments.platform.empty()) {
+        cluster.platform = fs::absolute(arguments.platform);
+        if (!fs::is_regular_file(cluster.platform)) {
+            throw UsageError("--platform: there is no file " + arguments.platform);
+        }
+    }
+    return cluster;
+}
+
+std::vector<int> ranks_of(const ClusterArguments& arguments) {
+    return ranks_between_commas(arguments.ranks, 2, kMostRanks);
+}
+
+void expect_simulated_ranks(const Exercise& exercise) {
+    if (exercise.needs != "mpi") {
+        throw UsageError(fmt::format(
+            "{} has no simulated ranks: SimGrid has its own MPI, and neither LibTorch nor CUDA on "
+            "it",
+            exercise.name
+        ));
+    }
+}
+
+fs::path build_mine(Context& context, const std::string& exercise, const std::string& as) {
+    const Manifest manifest = read_manifest(context.root);
+    expect_simulated_ranks(manifest.find(exercise));
+    Program program = program_of(manifest.find(exercise));
+    program.simulated = true;
+    const Built built =
+        build_test(context, program, as.empty() ? context.root / program.source : fs::path(as));
+    if (!built.ok) {
+        throw CommandError(exit_status::kBuildError, built.error);
+    }
+    return built.executable;
+}
+
+fs::path build_references(Context& context) {
+    const fs::path module = context.build_folder() / "simulated" / "simulated.so";
+    build_with_notice(context, "simulated", module, "Building the stack for SimGrid");
+    return module;
+}
+
+void check_outputs(const Context& context, const std::string& csv, const std::string& svg) {
+    for (const std::string& file : {csv, svg}) {
+        if (!file.empty()) {
+            files::check_writable(file);
+        }
+    }
+    if (!svg.empty()) {
+        install(context, "plot");
+    }
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,242 @@
+// trace: a picture of every message of a run.
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "course/cli/command.hpp"
+#include "course/cli/passed_on.hpp"
+#include "course/cli/train.hpp"
+#include "course/files/atomic_file.hpp"
+#include "course/judge/explain.hpp"
+#include "course/launch/attempt.hpp"
+#include "course/manifest/progress.hpp"
+#include "course/manifest/select.hpp"
+#include "course/process/error.hpp"
+#include "course/process/screen.hpp"
+#include "course/protocol/counted.hpp"
+#include "course/report/drawing.hpp"
+#include "course/report/failure_text.hpp"
+#include "course/report/fold.hpp"
+#include "course/report/report.hpp"
+#include "course/report/running_line.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostColumns = 1000;  // more is no screen
+constexpr std::size_t kPaperColumns = 80;
+constexpr int kLinesBesideFiles = 40;  // of a drawing whose whole is in a file
+constexpr int kSteps = 12;             // of a training that is traced: ten, from the third on
+
+struct TraceArguments {
+    std::string name;
+    std::string as;
+    std::string out;
+    LaunchOptions options = {.ranks = 4, .trace = true};
+    bool text = false;
+};
+
+fs::path folder_of(const TraceArguments& arguments) {
+    return arguments.out.empty() ? fs::path("traces") : fs::path(arguments.out);
+}
+
+void make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        throw CommandError(
+            exit_status::kFailed, fmt::format("{}: {}", folder.string(), error.message())
+        );
+    }
+}
+
+/// The first test that fails, otherwise the first one, that has messages; null: none has.
+const TestResult* worth_drawing(const Result& result) {
+    const auto failed = [](const TestResult& test) {
+        return test.status != State::pass && test.status != State::skipped;
+    };
+    const TestResult* found = nullptr;
+    for (const TestResult& test : result.tests) {
+        const bool stands = std::ranges::any_of(test.per_rank, [](const RankResult& rank) {
+            return rank.phase == harness::Phase::waiting;
+        });
+        if (!has_messages(test) && !(failed(test) && stands)) {
+            continue;
+        }
+        if (failed(test)) {
+            return &test;
+        }
+        found = found == nullptr ? &test : found;
+    }
+    return found;
+}
+
+[[noreturn]] void refuse_without_messages(const Result& result, const TraceArguments& arguments) {
+    std::string reason = "sends no message";
+    for (const TestResult& test : result.tests) {
+        if (test.status == State::skipped) {
+            reason = fmt::format("has a test that was skipped ({}), and no message", test.message);
+        } else if (test.status != State::pass) {
+            reason = fmt::format("did not come to a message: {}", name_of(test.status));
+            break;
+        }
+    }
+    throw CommandError(
+        exit_status::kFailed,
+        fmt::format(
+            "there is nothing to draw: on {} ranks {} {}. ./shardlings run {} says more",
+            arguments.options.ranks, result.exercise, reason, result.exercise
+        )
+    );
+}
+
+std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
+    const std::size_t seen = columns_of(STDOUT_FILENO);
+    const auto columns = static_cast<int>(seen > kMostColumns ? kPaperColumns : seen);
+    const pictures::TextSize size = {columns, lines, use_colours()};
+    const std::string ranks = harness::counted(test.ranks, "rank");
+    std::string out = fmt::format(
+        "{}\n{}\n", test.name,
+        test.status == State::pass
+            ? "pass on " + ranks
+            : fmt::format("{} on {}: {}", name_of(test.status), ranks, in_one_line(test))
+    );
+    out += "\n" + pictures::lanes(drawing.diagram, drawing.messages, size);
+    for (const RankResult& rank : test.per_rank) {
+        out += drawing.diagram.stuck.empty() ? "" : rank_line(rank) + "\n";
+    }
+    if (drawing.cut) {
+        out += fmt::format("only the first {} steps of a rank are drawn\n", trace::kMostSteps);
+    }
+    if (drawing.to_themselves > 0) {
+        out += fmt::format(
+            "{} of a rank to itself: not drawn\n",
+            harness::counted(drawing.to_themselves, "message")
+        );
+    }
+    return out;
+}
+
+void write_files(const Drawing& drawing, const TestResult& test, const fs::path& folder) {
+    const std::string name = drawing.diagram.name;
+    const fs::path picture = folder / (name + ".svg");
+    const fs::path events = folder / (name + ".json");
+    files::write_atomically(picture, pictures::svg(drawing.diagram, drawing.messages));
+    files::write_atomically(events, chrome_trace(test, name));
+    fmt::print(
+        "\nThe picture:  {}\nWith times:   {}   opened by https://ui.perfetto.dev\n",
+        picture.string(), events.string()
+    );
+}
+
+void trace_exercise(Context& context, const TraceArguments& arguments) {
+    expect_rank_count(arguments.options.ranks);
+    const Manifest manifest = read_manifest(context.root);
+    const Progress progress = read_progress(context.root);
+    const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
+    const fs::path folder = folder_of(arguments);
+    if (!arguments.text) {
+        make_folder(folder);
+    }
+    const Result result = [&] {
+        const RunningLine line(context);
+        return arguments.as.empty()
+                   ? run_own(context, exercise, arguments.options)
+                   : run_anywhere(context, program_of(exercise), arguments.options, arguments.as);
+    }();
+    if (result.status == State::build_error || result.status == State::not_started) {
+        fmt::print("{}", report(result, &exercise, use_colours()));
+        context.status = exit_status_of(result.status);
+        return;
+    }
+    const TestResult* test = worth_drawing(result);
+    if (test == nullptr) {
+        refuse_without_messages(result, arguments);
+    }
+    const Drawing drawing = drawing_of(*test, exercise.name);
+    print_folded(text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
+    if (!arguments.text) {
+        write_files(drawing, *test, folder);
+    }
+}
+
+void trace_training(Context& context, const TrainOptions& options, std::vector<std::string> words) {
+    const fs::path folder = fs::path("traces") / "train";
+    const auto given = [&](const char* option) {
+        return std::ranges::any_of(words, [&](const std::string& word) {
+            return word == option || word.starts_with(std::string(option) + "=");
+        });
+    };
+    if (!given("--trace")) {
+        make_folder(folder);
+        words.insert(words.end(), {"--trace", folder.string()});
+    }
+    if (!given("--steps")) {
+        words.insert(words.end(), {"--steps", std::to_string(kSteps)});
+    }
+    train(context, options, words);
+}
+
+Command add_training(const Command& trace, Context& context) {
+    auto command = trace.add_subcommand("train", "Ten steps of a training, a file for each rank");
+    auto options = std::make_shared<TrainOptions>();
+    auto ranks = command.add_option("-n,--ranks", options->ranks, "Processes");
+    ranks.capture_default_str();
+    command.add_option("--hostfile", options->hostfile, kHostfileHelp);
+    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+        .one_of({"reference", "mine"})
+        .capture_default_str();
+    command.footer(
+        "Forward, backward, each bucket's messages and the optimizer, as Perfetto "
+        "(https://ui.perfetto.dev) and HTA open them.\n"
+        "All options of ./shardlings train may follow; --trace DIR is traces/train, --steps 12.\n"
+        "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
+    );
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, options, ranks] {
+        options->ranks_given = ranks.count() > 0;
+        trace_training(context, *options, command.remaining());
+    });
+    return command;
+}
+
+}  // namespace
+
+void add_trace(Command& app, Context& context) {
+    auto command = app.add_subcommand("trace", "A picture of every message of a run");
+    auto arguments = std::make_shared<TraceArguments>();
+    LaunchOptions& options = arguments->options;
+    command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
+    command.add_option("--as", arguments->as, "Trace this file in the place of the exercise's");
+    command.add_option("-n,--ranks", options.ranks, "Processes").capture_default_str();
+    command.add_option(
+        "--test", options.test,
+        "Only tests whose name holds this; of several the first that fails, or else the first"
+    );
+    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
+    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls");
+    command.add_flag("--text", arguments->text, "The drawing here, all of it, and no files");
+    command.add_option("--out", arguments->out, "Folder for NAME.svg and NAME.json: traces");
+    command.footer(
+        "Ranks are columns, a message is an arrow, time goes downward in rounds: in each a rank "
+        "sends one message and receives one.\n"
+        "What is more than the test allows is red, and so are messages that nobody took.\n"
+        "  ./shardlings trace ring_all_reduce\n"
+        "  ./shardlings trace ring_shift -n 3 --text\n"
+        "  ./shardlings trace train --parallel ddp"
+    );
+    const Command training = add_training(command, context);
+    command.callback([&context, arguments, training] {
+        if (!training.parsed()) {
+            trace_exercise(context, *arguments);
+        }
+    });
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,98 @@
+// train: the course's trainer on many processes, on the reference stack or on the student's own.
+#include "course/cli/train.hpp"
+
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "course/build/setup.hpp"
+#include "course/cli/command.hpp"
+#include "course/cli/passed_on.hpp"
+#include "course/launch/gpu.hpp"
+#include "course/launch/mine.hpp"
+#include "course/parallel/stop.hpp"
+#include "course/process/error.hpp"
+#include "course/trainer/options.hpp"
+
+namespace dist::cli {
+namespace {
+
+/// Reads what goes to the trainer as the trainer will: a slip is better known now than after LibTorch
+/// was installed and the trainer built.
+trainer::Options read_options(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments = {"trainer"};
+    for (const std::string& word : words) {
+        arguments.push_back(word.c_str());
+    }
+    trainer::Options options;
+    try {
+        trainer::parse_options(static_cast<int>(arguments.size()), arguments.data(), options);
+    } catch (const trainer::Stop& stop) {
+        throw UsageError(fmt::format("train: {}", stop.what()));
+    }
+    return options;
+}
+
+Ranks ranks_of(const TrainOptions& options, const trainer::Way& way) {
+    Ranks ranks{options.ranks, find_hosts(options.hostfile)};
+    if (!options.ranks_given) {
+        ranks.count = way.one_process ? 1 : ranks.hosts.none() ? ranks.count : 0;
+    }
+    return ranks;
+}
+
+}  // namespace
+
+void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
+    const trainer::Options read = read_options(words);
+    const trainer::Way& way = way_of(read.parallel);
+    const Ranks ranks = ranks_of(options, way);
+    expect_rank_count(ranks);
+    const std::vector<std::string>& used = way.uses;
+    ensure_torch(context);
+    std::string target = "trainer";
+    std::vector<std::string> mine;
+    if (options.stack == "mine") {
+        mine = finished_exercises(context, used);
+        configure_mine(context, mine);
+        target = "trainer_mine";
+    }
+    if (read.device == "cuda") {
+        if (const std::string missing = gpu_code_missing(context); !missing.empty()) {
+            throw CommandError(exit_status::kFailed, "--device cuda " + missing);
+        }
+        target += "_gpu";
+    }
+    const auto program = context.build_folder() / "course" / "trainer" / target;
+    build_with_notice(
+        context, target, program, "Building the trainer (a few minutes the first time)"
+    );
+    fmt::print("{}\n", describe_stack(context, used, mine));
+    context.status = run_ranks(context, ranks, Purpose::work, program, words);
+}
+
+void add_train(Command& app, Context& context) {
+    auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
+    auto options = std::make_shared<TrainOptions>();
+    auto ranks = command.add_option(
+        "-n,--ranks", options->ranks, "Processes: 2, or 1 where --parallel is of one"
+    );
+    command.add_option("--hostfile", options->hostfile, kHostfileHelp);
+    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+        .one_of({"reference", "mine"})
+        .capture_default_str();
+    command.add_flag("--help-trainer", options->help, "The trainer's own options");
+    command.footer(trainer::options_help());
+    pass_on_the_rest(command, context);
+    command.callback([&context, command, options, ranks] {
+        options->ranks_given = ranks.count() > 0;
+        if (options->help) {
+            fmt::print("{}", trainer::options_help());
+        } else {
+            train(context, *options, command.remaining());
+        }
+    });
+}
+
+}  // namespace dist::cli

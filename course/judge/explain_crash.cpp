@@ -1,0 +1,67 @@
+// From the signal that ended a rank to a sentence.
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "course/judge/explain.hpp"
+
+namespace dist::cli {
+namespace {
+
+bool holds(const std::string& line, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* word) {
+        return line.find(word) != std::string::npos;
+    });
+}
+
+/// What a sanitizer or the allocator said before it ended the program explains more than the signal.
+std::string last_words(int signal, const std::string& output) {
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+        for (const char* words : {"ERROR: AddressSanitizer: ", "runtime error: "}) {
+            if (const std::size_t at = line.find(words); at != std::string::npos) {
+                return line.substr(at);
+            }
+        }
+        if (signal == SIGABRT && holds(line, {"free", "malloc", "corrupted", "stack smashing"})) {
+            return line + "; as if memory was freed twice, or written outside of a buffer";
+        }
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string explain_signal(int rank, const harness::Slot& slot, const std::string& output) {
+    constexpr std::uint64_t kNearNull = 4096;
+    const int signal = slot.end_code;
+    const std::uint64_t address = slot.fault_address;
+    const std::string died = fmt::format("rank {} died of SIG{}", rank, sigabbrev_np(signal));
+    const std::string said = last_words(signal, output);
+    if (slot.overrun[0] != '\0') {
+        return fmt::format("{}: {}{}", died, slot.overrun, said.empty() ? "" : " (" + said + ")");
+    }
+    if (!said.empty()) {
+        return died + ": " + said;
+    }
+    const bool is_access = signal == SIGSEGV || signal == SIGBUS;
+    if (is_access && slot.fault_code == SI_KERNEL) {
+        return died +
+               ": it used a pointer that is none, as if memory was written outside of a buffer: a "
+               "loop that goes one too far, or a count in bytes where elements are meant";
+    }
+    if (signal == SIGSEGV && address < kNearNull) {
+        return died + ": it used a null pointer, or what lies behind one";
+    }
+    if (is_access) {
+        return fmt::format(
+            "{}: address {:#x} is not its own, as if an index went beyond a buffer", died, address
+        );
+    }
+    return fmt::format("{} ({})", died, strsignal(signal));
+}
+
+}  // namespace dist::cli

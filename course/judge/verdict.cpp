@@ -1,0 +1,276 @@
+#include "course/judge/verdict.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+#include "course/judge/deaths.hpp"
+#include "course/judge/explain.hpp"
+
+namespace dist::cli {
+namespace {
+
+using harness::Outcome;
+using harness::Phase;
+
+/// A test that ended like that on its worst rank; `stopped` alone accuses nobody, so that nothing is
+/// known.
+State state_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::pass:
+            return State::pass;
+        case Outcome::skipped:
+            return State::skipped;
+        case Outcome::fail:
+            return State::fail;
+        case Outcome::hang:
+            return State::hang;
+        case Outcome::not_started:
+            return State::not_started;
+        case Outcome::forbidden:
+            return State::forbidden;
+        case Outcome::stopped:
+            break;
+    }
+    return State::harness_error;
+}
+
+/// A rank that was stopped is worse off than one that passed, and less so than one that skipped.
+bool worse(Outcome a, Outcome b) {
+    const auto order = [](Outcome outcome) {
+        return outcome == Outcome::stopped   ? 1
+               : outcome == Outcome::skipped ? 2
+                                             : 2 * static_cast<int>(outcome);
+    };
+    return order(a) > order(b);
+}
+
+RankState rank_state(const Record& record) {
+    const Outcome outcome = record.state.value_or(Outcome::fail);
+    if (outcome == Outcome::pass || outcome == Outcome::skipped) {
+        return RankState::ok;
+    }
+    if (outcome == Outcome::not_started) {
+        return RankState::not_started;
+    }
+    if (record.wait.phase == Phase::waiting) {
+        return RankState::blocked;
+    }
+    if (record.wait.phase == Phase::computing) {
+        return RankState::computing;
+    }
+    return outcome == Outcome::stopped || outcome == Outcome::hang ? RankState::ok
+                                                                   : RankState::mismatch;
+}
+
+RankResult rank_of(int rank, const Record& record) {
+    RankResult result;
+    result.rank = rank;
+    result.state = rank_state(record);
+    result.call = record.wait.call;
+    result.peer = record.wait.peer;
+    result.tag = record.wait.tag;
+    result.blocked_s = record.wait.since_s;
+    result.phase = record.wait.phase;
+    result.kind = record.wait.kind;
+    result.direction = record.wait.direction;
+    result.collectives = record.wait.collectives;
+    result.frames = record.wait.frames;
+    result.message = record.message;
+    result.failures = record.failures;
+    result.output = record.output;
+    result.counters = record.traffic;
+    result.checks = record.checks;
+    result.log = record.log;
+    return result;
+}
+
+/// The message, after the ranks that it is about: "rank 0: std::runtime_error was thrown: ...".
+std::string with_ranks(const TestResult& test) {
+    std::vector<int> ranks;
+    for (const RankResult& rank : test.per_rank) {
+        if (rank.message == test.message) {
+            ranks.push_back(rank.rank);
+        }
+    }
+    // what is forbidden stops every rank, whoever did it
+    if (test.message.empty() || ranks.empty() || test.message.starts_with("rank ") ||
+        test.status == State::forbidden) {
+        return test.message;
+    }
+    const bool all = ranks.size() == test.per_rank.size() && ranks.size() > 1;
+    return fmt::format("{}: {}", all ? "every rank" : ranks_text(ranks), test.message);
+}
+
+/// Why nothing moves, if the test was stopped for that.
+void explain_if_hang(TestResult& test) {
+    if (test.status != State::hang) {
+        return;
+    }
+    for (RankResult& rank : test.per_rank) {
+        if (rank.phase == Phase::absent) {
+            rank.phase = Phase::returned;  // failed a check after it had
+        }
+    }
+    if (const std::string sentence = explain_hang(test); !sentence.empty()) {
+        test.message = sentence;
+    } else if (test.message.empty()) {
+        test.message = explain_waiting(test);
+    }
+}
+
+/// The records of one test from all ranks, as one. The worst rank's tells the state, and the world.
+TestResult merge(const std::string& name, const std::vector<const Record*>& records) {
+    TestResult test;
+    test.name = name;
+    test.ranks = 0;
+    Outcome worst = Outcome::pass;
+    for (std::size_t r = 0; r < records.size(); ++r) {
+        const Record& record = *records[r];
+        test.duration_s = std::max(test.duration_s, record.duration_s);
+        if (!record.state) {
+            test.status = State::harness_error;
+            test.message = fmt::format("rank {} left a record with a state that is none", r);
+            return test;
+        }
+        if (worse(*record.state, worst)) {
+            worst = *record.state;
+            test.message = record.message;
+            test.ranks = record.ranks;
+        } else if (worst == Outcome::pass || *record.state == worst) {
+            test.ranks = std::max(test.ranks, record.ranks);
+        }
+    }
+    test.status = state_of(worst);
+    for (std::size_t r = 0; r < records.size(); ++r) {
+        // idle ranks of a smaller world have nothing to tell
+        if (static_cast<int>(r) < test.ranks) {
+            test.per_rank.push_back(rank_of(static_cast<int>(r), *records[r]));
+        }
+    }
+    explain_if_hang(test);
+    if (test.status == State::fail || test.status == State::forbidden) {
+        test.message = with_ranks(test);
+    }
+    return test;
+}
+
+/// A test in which a rank died: what it left on the board, and the records of those that live.
+TestResult merge_death(
+    const std::string& name, const std::vector<const Record*>& records, const Job& job
+) {
+    TestResult test;
+    test.name = name;
+    const int blamed = job.board->died - 1;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const int r = static_cast<int>(i);
+        const harness::Slot& slot = job.board->slot[r];
+        const bool written = records[i] != nullptr;
+        test.ranks = std::max(test.ranks, written ? records[i]->ranks : slot.ranks.load());
+        test.per_rank.push_back(written ? rank_of(r, *records[i]) : rank_from_board(r, job));
+        if (written) {
+            continue;
+        }
+        const auto [state, message] = explain_end(r, slot, test.per_rank.back().output);
+        if (state != State::not_run && (test.status == State::not_run || r == blamed)) {
+            test.status = state;
+            test.message = message;
+        }
+    }
+    if (test.status == State::not_run || job.timed_out || job.killed) {
+        std::tie(test.status, test.message) = explain_stop(job);
+    }
+    if (blamed >= 0 && job.board->slot[blamed].ranks > 0) {
+        test.ranks = job.board->slot[blamed].ranks;  // the world it died in, not one before
+    }
+    explain_if_hang(test);
+    std::erase_if(test.per_rank, [&](const RankResult& rank) { return rank.rank >= test.ranks; });
+    return test;
+}
+
+/// Who was stopped for a call that is forbidden, and hides it, has called it all the same.
+void blame_if_forbidden(TestResult& test, const harness::Board& board) {
+    if (test.status == State::harness_error && board.stop == harness::Stop::forbidden) {
+        test.status = State::forbidden;
+        test.message = board.stop_message;
+    }
+}
+
+/// A program that ran other tests than those of its source.
+TestResult other_plan(int ranks) {
+    TestResult test;
+    test.name = "the tests are those that were asked for";
+    test.planned = false;
+    test.ranks = ranks;
+    test.status = State::forbidden;
+    test.message = "it changes which tests are run, or what is written down of them";
+    return test;
+}
+
+}  // namespace
+
+Verdict judge(const Job& job) {
+    Verdict verdict;
+    std::vector<std::string> plan;
+    for (const RankLog& log : job.logs) {
+        if (log.planned && job.plan && log.plan != *job.plan) {
+            verdict.planned = true;
+            verdict.tests.push_back(other_plan(static_cast<int>(job.logs.size())));
+            return verdict;
+        }
+        if (log.planned) {
+            verdict.planned = true;
+            verdict.many = std::max(verdict.many, log.many);
+            plan = log.plan.size() > plan.size() ? log.plan : plan;
+        }
+    }
+    const auto finished = [](const RankLog& log) { return log.finished; };
+    const bool all_finished = std::all_of(job.logs.begin(), job.logs.end(), finished);
+    for (std::size_t t = 0; t < plan.size(); ++t) {
+        std::vector<const Record*> records;
+        for (const RankLog& log : job.logs) {
+            // a rank writes its records in the order of the plan
+            const bool written = t < log.records.size() && log.records[t].test == plan[t];
+            records.push_back(written ? &log.records[t] : nullptr);
+        }
+        if (std::find(records.begin(), records.end(), nullptr) == records.end()) {
+            verdict.tests.push_back(merge(plan[t], records));
+            blame_if_forbidden(verdict.tests.back(), *job.board);
+            continue;
+        }
+        if (all_finished && t > 0) {  // they were told to, at the first test that failed
+            verdict.rest_after = plan[t - 1];
+            return verdict;
+        }
+        verdict.tests.push_back(merge_death(plan[t], records, job));
+        verdict.rest_after = t + 1 < plan.size() ? plan[t] : "";
+        return verdict;
+    }
+    if (verdict.planned && !all_finished) {
+        const std::vector<const Record*> none(job.logs.size(), nullptr);
+        verdict.tests.push_back(merge_death("the program ends when all tests have ended", none, job)
+        );
+        verdict.tests.back().planned = false;
+    }
+    return verdict;
+}
+
+State overall(const std::vector<TestResult>& tests) {
+    const auto has = [&](State state) {
+        return std::any_of(tests.begin(), tests.end(), [&](const auto& t) {
+            return t.status == state;
+        });
+    };
+    for (const TestResult& test : tests) {
+        if (test.status != State::pass && test.status != State::skipped &&
+            test.status != State::not_started) {
+            return test.status;
+        }
+    }
+    return has(State::not_started) ? State::not_started
+           : has(State::skipped)   ? State::skipped
+           : tests.empty()         ? State::not_run
+                                   : State::pass;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,71 @@
+// A file is built, tried and judged: what run, verify, watch and check have in common.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "course/build/build.hpp"
+#include "course/launch/launch.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/process/context.hpp"
+#include "course/result/result.hpp"
+#include "course/vet/vet.hpp"
+
+namespace dist::cli {
+
+/// Builds `program`, with `as` in the place of its source unless empty, and runs its test. A build
+/// error is a result too.
+/// Errors  as build_test and launch
+Result run_test(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options = {},
+    const std::filesystem::path& as = {}
+);
+
+/// The second half of run_test: for a test that has been built already.
+Result run_built(
+    Context& context,
+    const Program& program,
+    const Built& built,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+/// The result of a file to which there are objections: it is not run.
+Result refused(Result result, const std::vector<Objection>& objections);
+
+/// The result of a test that was not even built, because of `reason`.
+Result skipped(
+    const Program& program,
+    const std::string& reason,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+/// The result of an untouched stub, known from its text: nothing is built and nothing started.
+Result not_started(
+    const Context& context, const Exercise& exercise, const LaunchOptions& options = {}
+);
+
+/// The student's own file: not_started() or run_anywhere().
+Result run_own(Context& context, const Exercise& exercise, const LaunchOptions& options = {});
+
+/// run_test; where there is no GPU, a GPU exercise is tried on the stand-in as well: Result::stand_in.
+Result run_anywhere(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options = {},
+    const std::filesystem::path& as = {}
+);
+
+/// The stand-in alone, and skipped where all is right on it.
+/// Errors  UsageError for an exercise that is not for GPUs
+Result run_on_stand_in(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+}  // namespace dist::cli

@@ -1,0 +1,90 @@
+#include "course/launch/mine.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+
+#include "course/build/setup.hpp"
+#include "course/launch/attempt.hpp"
+#include "course/manifest/manifest.hpp"
+#include "course/manifest/progress.hpp"
+#include "course/process/error.hpp"
+#include "course/result/result.hpp"
+
+namespace dist::cli {
+namespace {
+
+State ask(Context& context, const Exercise& exercise, const std::string& content) {
+    fmt::print(stderr, "Is {} yours? ", exercise.name);
+    const State state = run_test(context, program_of(exercise)).status;
+    fmt::print(stderr, "{}\n", name_of(state));
+    if (state == State::pass || state == State::not_started) {  // other marks are verify's to take
+        Progress progress = read_progress(context.root);
+        note(progress, exercise.name, state, content);
+        write_progress(context.root, progress);
+    }
+    return state;
+}
+
+}  // namespace
+
+std::vector<std::string> finished_exercises(
+    Context& context, const std::vector<std::string>& used
+) {
+    const Manifest manifest = read_manifest(context.root);
+    const std::vector<const Exercise*> stack = manifest.stack_of(used);
+    const Progress progress = read_progress(context.root);
+    std::vector<std::string> finished;
+    for (const Exercise* exercise : stack) {
+        const std::string content = content_of(context.root, *exercise);
+        std::optional<State> state = verdict_on(progress, exercise->name, content);
+        if (!state) {
+            state = ask(context, *exercise, content);
+        }
+        if (state == State::pass) {
+            finished.push_back(exercise->name);
+        }
+    }
+    return finished;
+}
+
+std::string describe_stack(
+    const Context& context,
+    const std::vector<std::string>& used,
+    const std::vector<std::string>& mine
+) {
+    const Manifest manifest = read_manifest(context.root);
+    std::vector<std::string> yours;
+    std::vector<std::string> reference;
+    for (const Exercise* exercise : manifest.stack_of(used)) {
+        auto& part = std::ranges::find(mine, exercise->name) == mine.end() ? reference : yours;
+        part.insert(part.begin(), exercise->name);
+    }
+    std::string text = "stack:";
+    if (!yours.empty()) {
+        text += fmt::format(" yours: {}", fmt::join(yours, ", "));
+    }
+    if (!reference.empty()) {
+        text += fmt::format(
+            "{} the reference's: {}", yours.empty() ? "" : ";", fmt::join(reference, ", ")
+        );
+    }
+    return text;
+}
+
+void configure_mine(Context& context, const std::vector<std::string>& exercises) {
+    if (exercises.empty()) {
+        throw CommandError(
+            exit_status::kFailed,
+            "no exercise that this stands on passes yet, so there is no stack of your own; start "
+            "with ./shardlings"
+        );
+    }
+    const std::string list = fmt::format("{}", fmt::join(exercises, ";"));
+    if (cached_value(context, "SHARDLINGS_MINE") != list) {
+        configure(context, {"-DSHARDLINGS_MINE=" + list});
+    }
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,29 @@
+// The student's own stack: which exercises pass, and the build that uses them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "course/process/context.hpp"
+
+namespace dist::cli {
+
+/// Of the exercises `used` and all that they stand on, those that pass, in course order. What run, watch and
+/// verify have found holds as long as the files that it rests on stay the same: only what is unknown or
+/// has changed is run.
+std::vector<std::string> finished_exercises(Context& context, const std::vector<std::string>& used);
+
+/// One line: which exercises of that stack are the student's, and which the reference's; each stands on
+/// the ones after it.
+std::string describe_stack(
+    const Context& context,
+    const std::vector<std::string>& used,
+    const std::vector<std::string>& mine
+);
+
+/// Configures the build so that the stack named "mine" is made of these exercises and of the
+/// reference for the rest.
+/// Errors  CommandError, status 1, when there are none.
+void configure_mine(Context& context, const std::vector<std::string>& exercises);
+
+}  // namespace dist::cli

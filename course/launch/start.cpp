@@ -1,0 +1,196 @@
+#include "course/launch/start.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <optional>
+#include <random>
+#include <string_view>
+
+#include "course/process/mpirun.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Clock = std::chrono::steady_clock;
+
+/// Whether nothing more can come of a job. mpirun may fail to notice: Open MPI 5.0.7 waits for ever, now
+/// and then, after a rank was killed, and 4.1 after MPI could not start on one.
+class Stuck {
+  public:
+    Stuck(const harness::Board& board, int ranks) : board_(board), ranks_(ranks) {}
+
+    bool operator()() {
+        if (!seen([](const harness::Slot& slot) { return slot.planned != 0; }) &&
+            gone(begin_) > kStart) {
+            return true;
+        }
+        const bool all_ended =
+            !seen([](const harness::Slot& slot) { return slot.end == harness::End::none; });
+        if (board_.died == 0 && !all_ended) {
+            return false;
+        }
+        over_since_ = over_since_.value_or(Clock::now());
+        return gone(*over_since_) > kPatience;
+    }
+
+  private:
+    static constexpr auto kStart =
+        std::chrono::seconds(60);  // of the first rank; a second is usual
+    static constexpr auto kPatience = std::chrono::seconds(8);
+
+    static Clock::duration gone(Clock::time_point since) { return Clock::now() - since; }
+    /// Whether any rank is so.
+    template <class Predicate>
+    [[nodiscard]] bool seen(Predicate is_so) const {
+        return std::any_of(board_.slot, board_.slot + ranks_, is_so);
+    }
+
+    const harness::Board& board_;
+    int ranks_;
+    Clock::time_point begin_ = Clock::now();
+    std::optional<Clock::time_point> over_since_;
+};
+
+/// Rank 0 is in every test; between two of them nothing new is told.
+void tell(const Context& context, const harness::Board& board) {
+    const char* const test = board.slot[0].test;
+    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
+    const bool started = board.slot[0].pid != 0;
+    if (context.running && !(started && name.empty())) {
+        context.running(started ? name : "starting the processes");
+    }
+}
+
+Environment job_environment(
+    const Program& program,
+    int ranks,
+    const fs::path& folder,
+    const LaunchOptions& options,
+    const std::string& after
+) {
+    Environment environment = mpi_environment(ranks, Purpose::test);
+    if (program.for_gpu() && !program.on_stand_in) {
+        // CUDA and NCCL need much of both to start, and a rank that waits for its GPU computes; NCCL's
+        // watchdog is there for the rest
+        environment.emplace_back(harness::kEnvMemoryMb, "16384");
+        environment.emplace_back(harness::kEnvComputeS, "200");
+        for (auto& [name, value] : environment) {
+            // CUDA maps memory where AddressSanitizer would have a gap
+            value += name == "ASAN_OPTIONS" ? ":protect_shadow_gap=0" : "";
+        }
+    }
+    environment.emplace_back(harness::kEnvFolder, folder.string());
+    if (options.ranks > 0) {
+        environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
+    }
+    if (!options.test.empty()) {
+        environment.emplace_back(harness::kEnvTest, options.test);
+    }
+    if (options.many) {
+        environment.emplace_back(harness::kEnvMany, "1");
+    }
+    if (options.delays) {
+        environment.emplace_back(harness::kEnvDelays, "1");
+    }
+    if (options.trace) {
+        environment.emplace_back(harness::kEnvTrace, "1");
+    }
+    if (options.enough) {
+        environment.emplace_back(harness::kEnvUntilFailure, "1");
+    }
+    if (options.compute_s > 0) {
+        environment.emplace_back(harness::kEnvComputeS, fmt::format("{}", options.compute_s));
+    }
+    if (!after.empty()) {
+        environment.emplace_back(harness::kEnvAfter, after);
+    }
+    return environment;
+}
+
+/// Where ranks keep what they share, the files through which Open MPI passes messages among it.
+void share_memory_in(const std::string& shared, Environment& environment) {
+    if (!shared.empty()) {
+        environment.emplace_back(harness::kEnvShared, shared);
+        environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared);  // 4
+        environment.emplace_back("OMPI_MCA_btl_sm_backing_directory", shared);     // 5
+    }
+}
+
+/// Puts the command that starts the ranks into a sandbox, and what they may know and touch with it.
+void enter_sandbox(
+    const Context& context,
+    const Program& program,
+    const fs::path& executable,
+    Sandbox sandbox,
+    const fs::path& run_folder,
+    Start& start
+) {
+    sandbox.readable.push_back(context.build_folder() / "tests/rank_proxy");
+    sandbox.readable.push_back(fs::absolute(executable));
+    sandbox.writable.push_back(run_folder);
+    start.options.environment.emplace_back(harness::kEnvClosed, "1");
+    if (program.needs == "mpi") {
+        start.options.environment.emplace_back(harness::kEnvNoNewCode, "1");
+    }
+    start.command =
+        sandboxed(start.command, sandbox, start.options.environment, start.options.folder);
+    start.options.environment.clear();
+    start.options.folder = context.root;
+}
+
+}  // namespace
+
+int ranks_of(const Program& program, const LaunchOptions& options) {
+    return options.ranks > 0 ? options.ranks : options.many ? harness::kManyRanks : program.ranks;
+}
+
+harness::Secret draw_secret(const LaunchOptions& options) {
+    std::random_device device;
+    const auto number = [&] { return std::uint64_t{device()} << 32U | device(); };
+    return harness::Secret::of(number(), number(), number(), options.seed, options.garble);
+}
+
+void write_secret(const fs::path& folder, const harness::Secret& secret) {
+    std::ofstream(folder / "secret", std::ios::binary)
+        .write(reinterpret_cast<const char*>(&secret), sizeof secret);
+}
+
+Start start_of(
+    const Context& context,
+    const Program& program,
+    const fs::path& executable,
+    const LaunchOptions& options,
+    const RunFolder& folder,
+    const harness::Board& board,
+    const std::string& after
+) {
+    const int ranks = ranks_of(program, options);
+    Start start;
+    start.command = mpirun(ranks, Purpose::test);
+    start.command.push_back((context.build_folder() / "tests/rank_proxy").string());
+    start.command.push_back(fs::absolute(executable).string());
+    // not the repository: code under test may write files there, or clear it
+    start.options.folder = folder.path() / "work";
+    fs::create_directory(start.options.folder);
+    start.options.environment = job_environment(program, ranks, folder.path(), options, after);
+    // Open MPI 5: one mpirun found the folder that all share being made by another, and did not start
+    start.options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", folder.path().string());
+    share_memory_in(
+        options.sandbox != nullptr ? kSandboxShared : folder.shared().string(),
+        start.options.environment
+    );
+    start.options.time_limit_s = options.wall_limit_s;
+    start.options.watch = [&context, &board](const std::string&, double) { tell(context, board); };
+    start.options.over = Stuck(board, ranks);
+    if (options.sandbox != nullptr) {
+        enter_sandbox(context, program, executable, *options.sandbox, folder.path(), start);
+    }
+    return start;
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,25 @@
+// What the ways of sharing a model need to know of a run.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "course/nn/bucket_limits.hpp"
+#include "course/parallel/ways.hpp"
+
+namespace dist::trainer {
+
+struct ParallelOptions {
+    std::string model = "resnet34";
+    Parallel parallel = Parallel::average;
+    std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
+    std::size_t replicas = 2;                      ///< of dp
+    std::string dtype = "fp32";
+    std::string device = "cpu";     ///< or "cuda": a GPU a rank
+    std::string optimizer = "sgd";  ///< or "adamw"
+    double rate = 0;                ///< the highest: see schedule.hpp. Given, or usual_rate's
+    double momentum = 0.9;          ///< of sgd
+    double weight_decay = 5e-4;
+};
+
+}  // namespace dist::trainer

@@ -1,0 +1,44 @@
+#include "course/parallel/strategy.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "course/parallel/average.hpp"
+#include "course/parallel/data_parallel.hpp"
+#include "course/parallel/ddp.hpp"
+#include "course/parallel/stop.hpp"
+#include "course/parallel/zero1.hpp"
+#include "course/parallel/zero2.hpp"
+#include "course/parallel/zero3.hpp"
+
+namespace dist::trainer {
+
+std::unique_ptr<Strategy> make_strategy(
+    const ParallelOptions& options,
+    std::shared_ptr<nn::Model> model,
+    Trace& trace,
+    const Communicator& comm
+) {
+    const Way& way = way_of(options.parallel);
+    if (way.one_process && comm.size() > 1) {
+        throw Stop("--parallel " + std::string(way.name) + " is one process: train -n 1");
+    }
+    switch (options.parallel) {
+        case Parallel::average:
+        case Parallel::none:
+            return std::make_unique<Average>(options, std::move(model), trace, comm);
+        case Parallel::zero1:
+            return std::make_unique<ShardedOptimizer>(options, std::move(model), comm);
+        case Parallel::zero2:
+            return std::make_unique<ShardedGradients>(options, std::move(model), comm);
+        case Parallel::zero3:
+            return std::make_unique<ShardedModel>(options, std::move(model), comm);
+        case Parallel::dp:
+            return std::make_unique<DataParallel>(options, std::move(model), comm);
+        case Parallel::ddp:
+            return std::make_unique<Ddp>(options, std::move(model), trace, comm);
+    }
+    throw std::logic_error("a way of --parallel that nobody makes");
+}
+
+}  // namespace dist::trainer

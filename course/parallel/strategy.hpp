@@ -1,0 +1,97 @@
+// How the ranks share a model: what becomes of parameters, gradients, optimizer and checkpoint.
+//
+// In every step the trainer calls
+//
+//     zero_gradients()   forward()   [loss]   prepare_for_backward()   [backward]
+//     exchange_gradients()   step()
+//
+// and each way of parallelism does its part in them, in one file:
+//
+//                 is made with             forward            exchange_gradients       step
+//   average       equal replicas           the model's        all-reduce               every parameter
+//   dp            threads, a replica each  on copies          nothing: backward did    every parameter
+//   ddp           hooks on parameters      the model's        waits for its buckets    every parameter
+//   zero1         two rows, cut in shards  the model's        nothing                  reduce-scatter, shard,
+//                                                                                      all-gather
+//   zero2         a row for each bucket,   the model's        nothing: backward did    shards, all-gather
+//                 hooks on parameters
+//   zero3         shards of its parts      gathers and frees  nothing: backward did    shards
+//                                          each part
+//
+// With accumulation over k micro-batches exchange_gradients() and step() are
+// called once in k: accumulation.hpp. Buffers, such as a normalisation's statistics, are no part of it: every
+// rank has its own, whatever the way.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "course/nn/model.hpp"
+#include "course/parallel/options.hpp"
+#include "course/parallel/state_dict.hpp"
+#include "course/parallel/trace.hpp"
+#include "course/runtime/communicator.hpp"
+
+namespace dist::trainer {
+
+/// All calls are collective: every rank makes them, in the same order; but forward() in with_weights().
+class Strategy {
+  public:
+    Strategy() = default;
+    virtual ~Strategy() = default;
+    Strategy(const Strategy&) = delete;
+    Strategy& operator=(const Strategy&) = delete;
+    Strategy(Strategy&&) = delete;
+    Strategy& operator=(Strategy&&) = delete;
+
+    /// The gradients of the step before are gone.
+    virtual void zero_gradients() = 0;
+
+    /// (B, 3, 32, 32) -> (B, 10), with this rank's pictures, in training and in evaluation.
+    virtual at::Tensor forward(const at::Tensor& pictures) = 0;
+
+    /// Calls `body`, in which every rank may call forward() as often as it likes, without autograd: the ranks'
+    /// shares of a test set need not be equal.
+    virtual void with_weights(const std::function<void()>& body) { body(); }
+
+    /// Before backward, which will be called on `loss`.
+    virtual void prepare_for_backward(const at::Tensor& loss) = 0;
+
+    /// After backward: what step() needs of the gradients is their mean over all ranks. Returns when
+    /// it is there; what ran beside backward took no time here.
+    virtual void exchange_gradients() = 0;
+
+    /// The optimizer's step with this learning rate.
+    virtual void step(double rate) = 0;
+
+    /// Compares what all ranks should hold alike, if anything, to the last bit.
+    ///
+    /// done    steps so far, for the text.
+    ///
+    /// Errors  Stop, on every rank.
+    virtual void expect_equal(std::size_t done) const = 0;
+
+    /// The model's tensors and the optimizer's, whole, as one process would have them; rank 0's are
+    /// kept. So a run can go on in another way, and on another number of ranks.
+    [[nodiscard]] virtual StateDict state_dict() const = 0;
+
+    /// Takes what state_dict() gave, of which each rank keeps its part.
+    ///
+    /// Errors  std::out_of_range if a tensor is not there, c10::Error if one has another shape.
+    virtual void load_state_dict(const StateDict& state) = 0;
+};
+
+/// The way that `options` ask for. All ranks start with rank 0's weights.
+///
+/// trace  outlives the strategy, which tells it of its messages.
+/// comm   collective: every rank of `comm` makes this call.
+std::unique_ptr<Strategy> make_strategy(
+    const ParallelOptions& options,
+    std::shared_ptr<nn::Model> model,
+    Trace& trace,
+    const Communicator& comm
+);
+
+}  // namespace dist::trainer

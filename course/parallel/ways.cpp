@@ -1,0 +1,68 @@
+#include "course/parallel/ways.hpp"
+
+#include <algorithm>
+
+namespace dist::trainer {
+
+std::span<const Way> ways() {
+    // the loop, its data and its counts, whatever the way
+    static const std::vector<Way> all = {
+        {Parallel::average,
+         "average",
+         "equal replicas, gradients averaged after backward",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "average_gradients", "ring_all_reduce"}},
+        {Parallel::ddp,
+         "ddp",
+         "equal replicas, gradients averaged while backward makes others",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "gradient_buckets", "autograd_hooks", "overlap", "ring_all_reduce"}},
+        {Parallel::zero1,
+         "zero1",
+         "equal weights, the optimizer's state cut into a shard for each rank",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters", "zero1",
+          "ring_reduce_scatter", "ring_all_gather"}},
+        {Parallel::zero2,
+         "zero2",
+         "zero1, and gradients cut into shards while backward makes others",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters", "zero2",
+          "zero1", "gradient_buckets", "ring_reduce_scatter", "ring_all_gather"}},
+        {Parallel::zero3,
+         "zero3",
+         "zero2, and weights cut into shards, gathered while their layer computes",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters", "zero3",
+          "zero1", "overlap", "ring_reduce_scatter", "ring_all_gather"}},
+        {Parallel::dp,
+         "dp",
+         "one process, whose threads have a replica each (--replicas)",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters",
+          "data_parallel"},
+         /*one_process=*/true},
+        {Parallel::none,
+         "none",
+         "one process, which exchanges nothing",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters"},
+         /*one_process=*/true},
+    };
+    return all;
+}
+
+std::string way_names() {
+    std::string names;
+    for (const Way& way : ways()) {
+        names += names.empty() ? "" : ", ";
+        names += way.name;
+    }
+    return names;
+}
+
+const Way* find_way(std::string_view name) {
+    const auto found = std::ranges::find(ways(), name, &Way::name);
+    return found == ways().end() ? nullptr : &*found;
+}
+
+const Way& way_of(Parallel parallel) {
+    return *std::ranges::find(ways(), parallel, &Way::parallel);
+}
+
+}  // namespace dist::trainer

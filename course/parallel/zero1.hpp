@@ -1,0 +1,30 @@
+// ZeRO-1, as in chapter 07: each rank steps its shard of the parameters, and keeps the optimizer's state of no
+// other.
+#pragma once
+
+#include <memory>
+
+#include "course/parallel/sharded.hpp"
+#include "exercises/07_zero/zero1.hpp"
+
+namespace dist::trainer {
+
+class ShardedOptimizer final : public ShardedState {
+  public:
+    ShardedOptimizer(
+        const ParallelOptions& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+    );
+
+    void zero_gradients() override;
+
+    /// Nothing: the step exchanges them, and its messages count as the optimizer's time.
+    void exchange_gradients() override;
+    void step(double rate) override;
+
+  private:
+    [[nodiscard]] nn::Optimizer& optimizer() const override { return zero_->optimizer(); }
+
+    std::unique_ptr<Zero1> zero_;
+};
+
+}  // namespace dist::trainer

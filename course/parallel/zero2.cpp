@@ -1,0 +1,31 @@
+#include "course/parallel/zero2.hpp"
+
+#include <utility>
+
+#include "course/nn/bucket_limits.hpp"
+#include "course/parallel/optimizer.hpp"
+
+namespace dist::trainer {
+
+ShardedGradients::ShardedGradients(
+    const ParallelOptions& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+)
+    : ShardedState(options, std::move(model), comm, "zero2"),
+      zero_(std::make_unique<Zero2>(
+          parameters(), nn::bucket_limits(options.bucket_cap_mb), optimizer_options(options), comm
+      )) {
+    set_rows(zero_->buckets());
+}
+
+void ShardedGradients::zero_gradients() {
+    zero_->zero_grad();
+}
+
+void ShardedGradients::exchange_gradients() {}
+
+void ShardedGradients::step(double rate) {
+    zero_->optimizer().set_rate(rate);
+    zero_->step();
+}
+
+}  // namespace dist::trainer

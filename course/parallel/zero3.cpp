@@ -1,0 +1,112 @@
+#include "course/parallel/zero3.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <utility>
+
+#include <torch/utils.h>
+
+#include "course/parallel/optimizer.hpp"
+#include "exercises/05_data_parallel/broadcast_parameters.hpp"
+
+namespace dist::trainer {
+
+namespace {
+
+Key model_key() {
+    return [](const std::string& name) { return model_name(name); };
+}
+
+}  // namespace
+
+ShardedModel::ShardedModel(
+    const ParallelOptions& options, std::shared_ptr<nn::Model> model, const Communicator& comm
+)
+    : comm_(comm), messages_(comm.dup()), model_(std::move(model)) {
+    broadcast_parameters(model_->parameters(), 0, comm_);
+    std::vector<FsdpUnit> units;
+    const auto named = model_->named_parameters();
+    std::size_t i = 0;
+    for (const nn::Part& part : model_->parts()) {
+        units.push_back({part.parameters});
+        NamedRow& row = rows_.emplace_back();
+        for (const at::Tensor& parameter : part.parameters) {
+            row.names.push_back(named[i++].key());
+            row.shapes.push_back(parameter.sizes().vec());
+        }
+    }
+    zero_ = std::make_unique<Zero3>(std::move(units), optimizer_options(options), messages_);
+}
+
+void ShardedModel::zero_gradients() {
+    zero_->zero_grad();
+}
+
+at::Tensor ShardedModel::forward(const at::Tensor& pictures) {
+    if (has_weights_) {
+        return model_->forward(pictures);
+    }
+    at::Tensor x = pictures;
+    for (std::size_t u = 0; u < model_->parts().size(); ++u) {
+        x = zero_->forward(u, [&] { return model_->parts()[u].forward(x); });
+    }
+    return x;
+}
+
+void ShardedModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
+
+void ShardedModel::exchange_gradients() {}
+
+void ShardedModel::step(double rate) {
+    zero_->optimizer().set_rate(rate);
+    zero_->step();
+}
+
+void ShardedModel::with_weights(const std::function<void()>& body) {
+    const torch::NoGradGuard no_grad;
+    // each part's weights are there while those behind it are asked for
+    const std::function<void(std::size_t)> from = [&](std::size_t part) {
+        if (part == model_->parts().size()) {
+            has_weights_ = true;
+            body();
+            return;
+        }
+        zero_->forward(part, [&] {
+            from(part + 1);
+            return at::zeros({});
+        });
+    };
+    try {
+        from(0);
+    } catch (...) {
+        has_weights_ = false;
+        throw;
+    }
+    has_weights_ = false;
+}
+
+void ShardedModel::expect_equal(std::size_t /*done*/) const {}
+
+StateDict ShardedModel::state_dict() const {
+    StateDict state;
+    for (std::size_t u = 0; u < rows_.size(); ++u) {
+        collect(state, rows_[u], model_key(), zero_->optimizer().parameters()[u], comm_);
+    }
+    for (const auto& buffer : model_->named_buffers()) {
+        state[model_name(buffer.key())] = buffer.value().clone();
+    }
+    collect_optimizer_state(state, rows_, zero_->optimizer(), comm_);
+    return state;
+}
+
+void ShardedModel::load_state_dict(const StateDict& state) {
+    const torch::NoGradGuard no_grad;
+    for (std::size_t u = 0; u < rows_.size(); ++u) {
+        zero_->optimizer().parameters()[u].copy_(cut(state, rows_[u], model_key(), comm_));
+    }
+    for (const auto& buffer : model_->named_buffers()) {
+        buffer.value().copy_(state.at(model_name(buffer.key())));
+    }
+    load_sharded_optimizer_state(zero_->optimizer(), rows_, state, comm_);
+}
+
+}  // namespace dist::trainer

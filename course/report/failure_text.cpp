@@ -1,0 +1,207 @@
+#include "course/report/failure_text.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <sstream>
+
+#include "course/judge/explain.hpp"
+#include "course/report/drawing.hpp"
+
+namespace dist::cli {
+namespace {
+
+using harness::Phase;
+
+constexpr int kMostOutputLines = 20;
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+std::string place(const Failure& failure) {
+    return fmt::format(
+        "{}:{}", std::filesystem::path(failure.file).filename().string(), failure.line
+    );
+}
+
+/// What was seen, or what was asked where nothing else is known.
+const std::string& expansion_of(const Failure& failure) {
+    return failure.expansion.empty() ? failure.expression : failure.expansion;
+}
+
+/// The first failing check with its values, and on which other ranks the same one fails.
+std::string failing_check(const TestResult& test) {
+    const RankResult* first = nullptr;
+    std::vector<int> also;
+    std::size_t others = 0;
+    for (const RankResult& rank : test.per_rank) {
+        if (rank.failures.empty()) {
+            continue;
+        }
+        if (first == nullptr) {
+            first = &rank;
+            others = rank.failures.size() - 1;
+        } else if (rank.failures.front().line == first->failures.front().line) {
+            also.push_back(rank.rank);
+        }
+    }
+    if (first == nullptr) {
+        return "";
+    }
+    const Failure& failure = first->failures.front();
+    std::string out = fmt::format("{}   {}\n", failure.expression, place(failure));
+    out += fmt::format("rank {}: {}\n", first->rank, failure.expansion);
+    for (const std::string& info : failure.info) {
+        out += fmt::format("  {}\n", info);
+    }
+    if (others > 0) {
+        out +=
+            fmt::format("({} more failing check{} on this rank)\n", others, others == 1 ? "" : "s");
+    }
+    if (!also.empty()) {
+        out += fmt::format("the same check fails on {}\n", ranks_text(also));
+    }
+    return out;
+}
+
+/// Whose end stopped the others.
+bool died(const RankResult& rank) {
+    return rank.phase == Phase::died || rank.state == RankState::computing;
+}
+
+/// Where every rank stood, for a test that was stopped.
+std::string roll_call(const TestResult& test) {
+    // where everybody has left the test there is nothing to tell
+    const auto stood = [](const RankResult& rank) {
+        return rank.phase != Phase::absent && rank.phase != Phase::threw &&
+               rank.phase != Phase::returned;
+    };
+    if (!std::any_of(test.per_rank.begin(), test.per_rank.end(), stood)) {
+        return "";
+    }
+    std::string out;
+    std::vector<int> victims;
+    std::vector<int> dead;
+    for (const RankResult& rank : test.per_rank) {
+        if (died(rank)) {
+            dead.push_back(rank.rank);
+        } else {
+            victims.push_back(rank.rank);
+        }
+    }
+    for (const RankResult& rank : test.per_rank) {
+        const bool told = dead.empty() || died(rank);
+        out += told ? rank_line(rank) + "\n" : "";
+    }
+    if (!dead.empty() && !victims.empty()) {
+        out += fmt::format(
+            "{} {} stopped because of {}\n", ranks_text(victims),
+            victims.size() == 1 ? "was" : "were", ranks_text(dead)
+        );
+    }
+    return out;
+}
+
+/// Where the exception that the message speaks of was thrown.
+std::string thrown_at(const TestResult& test) {
+    for (const RankResult& rank : test.per_rank) {
+        const bool told =
+            !rank.message.empty() && test.message.find(rank.message) != std::string::npos;
+        if (rank.phase == Phase::threw && told && !rank.where.empty()) {
+            return rank.reference.empty() ? fmt::format("thrown in {}\n", rank.where)
+                                          : fmt::format(
+                                                "thrown in the reference {}, called in {}\n",
+                                                rank.reference, rank.where
+                                            );
+        }
+    }
+    return "";
+}
+
+/// References that the file under test called, and that did not come back: they are right in themselves.
+std::string about_references(const TestResult& test) {
+    std::set<std::string> names;
+    for (const RankResult& rank : test.per_rank) {
+        if (!rank.reference.empty() && test.status != State::not_started) {
+            names.insert(rank.reference);
+        }
+    }
+    std::string out;
+    for (const std::string& name : names) {
+        out += fmt::format("{} is the course's own, and right: look at what it was given\n", name);
+    }
+    return out;
+}
+
+/// "rank 1: 10 == 11 (7 floats over 3 ranks; one message in each step)"
+std::string in_one_line(int rank, const Failure& failure) {
+    std::string text = fmt::format("rank {}: {}", rank, first_line(expansion_of(failure)));
+    if (failure.info.empty()) {
+        return failure.expansion.empty() ? text : text + "   " + first_line(failure.expression);
+    }
+    std::string context;
+    for (const std::string& info : failure.info) {
+        if (info == first_line(info)) {  // and no drawing
+            context += (context.empty() ? "" : "; ") + info;
+        }
+    }
+    return fmt::format("{} ({})", text, context);
+}
+
+}  // namespace
+
+std::string own_output(const TestResult& test, int most_lines) {
+    std::string out;
+    int lines = 0;
+    for (const RankResult& rank : test.per_rank) {
+        std::istringstream text(rank.output);
+        for (std::string line; std::getline(text, line);) {
+            if (++lines <= most_lines) {
+                out += fmt::format("[rank {}] {}\n", rank.rank, line);
+            }
+        }
+    }
+    if (lines > most_lines) {
+        out += fmt::format(
+            "({} more {})\n", lines - most_lines, lines == most_lines + 1 ? "line" : "lines"
+        );
+    }
+    return out.empty() ? out : "it printed:\n" + out;
+}
+
+std::string in_full(const TestResult& test) {
+    std::string out;
+    if (!test.message.empty() || test.status == State::pass) {
+        out += test.message + "\n";
+    }
+    out += thrown_at(test) + failing_check(test);
+    if (spent_too_much(test)) {
+        out += "\n" + small_drawing(test);
+    }
+    if (test.status != State::not_started) {
+        out += roll_call(test);
+    }
+    for (const RankResult& rank : test.per_rank) {
+        if (rank.phase == Phase::threw && !rank.message.empty() && rank.message != test.message &&
+            test.message.find(rank.message) == std::string::npos) {
+            out += fmt::format("rank {}: {}\n", rank.rank, rank.message);
+        }
+    }
+    return out + about_references(test) + own_output(test, kMostOutputLines);
+}
+
+std::string in_one_line(const TestResult& test) {
+    if (!test.message.empty()) {
+        return first_line(test.message);
+    }
+    for (const RankResult& rank : test.per_rank) {
+        if (!rank.failures.empty()) {
+            return in_one_line(rank.rank, rank.failures.front());
+        }
+    }
+    return std::string(name_of(test.status));
+}
+
+}  // namespace dist::cli

@@ -1,0 +1,56 @@
+// A cluster that SimGrid simulates, and the line that starts ranks on it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "course/process/subprocess.hpp"
+
+namespace dist::cli {
+
+/// Every rank has a link of its own to a switch without limits, as fast in both directions at once.
+struct Cluster {
+    double latency_s = 2e-6;         // of a message between two ranks, before its first byte
+    double bytes_per_s = 1.25e9;     // of a link
+    double add_s_per_byte = 0;       // what a rank takes to add; 0: nothing
+    std::filesystem::path platform;  // SimGrid's description in the place of the first two
+};
+
+/// "2us", "0.5ms", "1s": seconds.
+/// Errors  UsageError
+double parse_seconds(const std::string& text);
+
+/// "10Gbit", "1.25GB", "200MB": bytes in a second; K, M, G for powers of 1000, as networks count.
+/// Errors  UsageError
+double parse_bytes_per_s(const std::string& text);
+
+/// "64K": bytes; K, M, G for powers of 1024, as bench takes them.
+/// Errors  UsageError; also for what is no whole number of floats
+std::size_t parse_bytes(const std::string& text);
+
+/// The beginning of a command line that starts so many ranks, one a machine; a module and its order follow. Writes what it
+/// needs into `folder`.
+///
+/// settings  further ones of SMPI: "smpi/coll-selector:ompi".
+/// log       how much SimGrid tells: "error", "info".
+/// Errors    CommandError if the folder cannot be written.
+std::vector<std::string> on_cluster(
+    const Cluster& cluster,
+    int ranks,
+    const std::filesystem::path& folder,
+    const std::vector<std::string>& settings,
+    const std::string& log = "error"
+);
+
+/// The first line in which SimGrid says what it cannot do; the first of all where there is none.
+std::string first_complaint(const std::string& output);
+
+/// How a simulation ended that was to go on: "died of SIGSEGV: Segmentation fault", and the status of the command that says so.
+struct EarlyEnd {
+    int exit_status = 0;
+    std::string words;
+};
+EarlyEnd early_end(const Ended& ended);
+
+}  // namespace dist::cli

@@ -1,0 +1,50 @@
+// What `simulate` asks of the program that it starts on the simulated cluster, and what that says: JSON on the command
+// line, and one line of JSON on standard output for each call that was timed.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace dist::simulation {
+
+struct Order {
+    std::string collective;               // empty: that of `mine`
+    std::vector<std::string> algorithms;  // rows of course/algorithms/registry.hpp; empty: all
+    std::string mine;                     // an exercise: its rows alone, under the name mine
+    std::vector<std::size_t> sizes_bytes;
+    // of a message, for the model; 0 and 0 where they are not known
+    double alpha_s = 0;
+    double beta_s_per_byte = 0;
+    double gamma_s_per_byte = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
+    Order, collective, algorithms, mine, sizes_bytes, alpha_s, beta_s_per_byte, gamma_s_per_byte
+)
+
+struct Timed {
+    std::string collective;
+    std::string algorithm;
+    int ranks = 0;
+    std::size_t size_bytes = 0;
+    double seconds = 0;   // on the simulated clock, of the slowest rank
+    double model_s = -1;  // the formula; -1 where there is none
+    long messages = -1;   // that all ranks sent; -1 where a library sends them
+    long bytes = -1;
+    long wrong = -1;  // elements of a short trial; -1 where that was left out
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
+    Timed, collective, algorithm, ranks, size_bytes, seconds, model_s, messages, bytes, wrong
+)
+
+/// Lines of `Timed` begin so: what the code under simulation prints does not.
+inline constexpr const char* kTimedMark = "@simulated ";
+
+/// So does the line of what ended it: an exception that left the code under simulation, ...
+inline constexpr const char* kThrownMark = "@thrown ";
+
+/// ... or a name in the order that does not exist.
+inline constexpr const char* kRefusedMark = "@refused ";
+
+}  // namespace dist::simulation

@@ -1,0 +1,26 @@
+// What was simulated, for people: a table with who wins where, and a picture; for programs JSON and CSV.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "course/simulate/simulation.hpp"
+
+namespace dist::cli {
+
+/// "2.00 us", "1.52 ms"
+std::string in_seconds(double seconds);
+
+/// "10 Gbit/s for each rank, 2 us from rank to rank, adding takes no time"
+std::string place_of(const Cluster& cluster);
+nlohmann::json document_of(const Cluster& cluster);
+
+std::string table_of(const Simulated& simulated, const Cluster& cluster);
+std::string csv_of(const Simulated& simulated);
+std::string json_of(const Simulated& simulated, const Cluster& cluster);
+
+/// gnuplot's script: time over ranks at the largest size, and over sizes on the most ranks, with the points from which on
+/// another algorithm is the fastest.
+std::string picture_of(const Simulated& simulated, const Cluster& cluster);
+
+}  // namespace dist::cli

@@ -1,0 +1,166 @@
+#include "course/simulate/trained_text.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "course/plots/gnuplot.hpp"
+#include "course/simulate/simulated_text.hpp"
+
+namespace dist::cli {
+namespace {
+
+std::string_view name_of_way(const TrainedStep& step) {
+    return trainer::way_of(step.way).name;
+}
+
+std::string percent_of(double share) {
+    return fmt::format("{:.1f} %", 100 * share);
+}
+
+double images_per_s_alone(const Training& training) {
+    return static_cast<double>(training.batch) / training.work.step_s();
+}
+
+std::string head_of(const TrainingSimulation& wanted) {
+    const auto& [model, work, batch, bucket_cap_mb] = wanted.training;
+    constexpr double kMillion = 1e6;
+    return fmt::format(
+        "# training {}, {:.1f} million parameters, simulated: {}\n"
+        "# one rank alone: data {}, forward {}, backward {}, optimizer {} a step of {} pictures: "
+        "{:.0f} images/s\n",
+        model.name, static_cast<double>(model.floats()) / kMillion, place_of(wanted.cluster),
+        in_seconds(work.data_s), in_seconds(work.forward_s), in_seconds(work.backward_s),
+        in_seconds(work.optimizer_s), batch, images_per_s_alone(wanted.training)
+    );
+}
+
+std::string row_of(const TrainedStep& step, bool fastest) {
+    return fmt::format(
+        "{:>6} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10.0f} {:>10}{}\n", step.ranks,
+        name_of_way(step), in_seconds(step.time.step_s), in_seconds(step.time.communication_s),
+        in_seconds(step.time.hidden_s()), in_seconds(step.time.exposed_s), step.images_per_s,
+        percent_of(step.efficiency), fastest ? "  fastest" : ""
+    );
+}
+
+/// A panel over the number of ranks: a line for each way, from the same block of data.
+std::string panel_of(
+    const TrainingSimulation& wanted, const std::string& title, int column, const std::string& more
+) {
+    std::string curves;
+    for (std::size_t i = 0; i < wanted.ways.size(); ++i) {
+        const auto style = plots::kStyles[(i + 1) % plots::kStyles.size()];
+        curves += fmt::format(
+            "{}$way{} using 1:{} with linespoints lw 2 pt {} ps 0.8 lc rgb '{}' title {}",
+            i == 0 ? "" : ", \\\n  ", i, column, style.mark, style.colour,
+            plots::quoted(std::string(trainer::way_of(wanted.ways[i]).name))
+        );
+    }
+    return fmt::format("set title {}\n{}plot {}\n", plots::quoted(title), more, curves);
+}
+
+}  // namespace
+
+std::string table_of(const Trained& trained, const TrainingSimulation& wanted) {
+    std::string text = head_of(wanted);
+    text += fmt::format(
+        "# {:>4} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "ranks", "parallel", "step",
+        "messages", "hidden", "exposed", "images/s", "efficiency"
+    );
+    for (const TrainedStep& step : trained.steps) {
+        const bool fastest = std::ranges::none_of(trained.steps, [&](const TrainedStep& other) {
+            return other.ranks == step.ranks && other.time.step_s < step.time.step_s;
+        });
+        text += row_of(step, fastest && wanted.ways.size() > 1);
+    }
+    for (const std::string& note : trained.notes) {
+        text += fmt::format("# {}\n", note);
+    }
+    return text;
+}
+
+std::string csv_of(const Trained& trained) {
+    std::string text =
+        "parallel,ranks,step_s,communication_s,hidden_s,exposed_s,images_per_s,efficiency\n";
+    for (const TrainedStep& step : trained.steps) {
+        text += fmt::format(
+            "{},{},{},{},{},{},{},{}\n", name_of_way(step), step.ranks, step.time.step_s,
+            step.time.communication_s, step.time.hidden_s(), step.time.exposed_s, step.images_per_s,
+            step.efficiency
+        );
+    }
+    return text;
+}
+
+std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
+    const Training& training = wanted.training;
+    nlohmann::json document = {
+        {"model", training.model.name},
+        {"parameters", training.model.floats()},
+        {"batch", training.batch},
+        {"bucket_cap_mb", training.bucket_cap_mb},
+        {"measured",
+         {{"data_s", training.work.data_s},
+          {"forward_s", training.work.forward_s},
+          {"backward_s", training.work.backward_s},
+          {"optimizer_s", training.work.optimizer_s},
+          {"images_per_s", images_per_s_alone(training)}}},
+        {"cluster", document_of(wanted.cluster)},
+        {"steps", nlohmann::json::array()},
+        {"notes", trained.notes}};
+    for (const TrainedStep& step : trained.steps) {
+        document["steps"].push_back({
+            {"parallel", name_of_way(step)},
+            {"ranks", step.ranks},
+            {"step_s", step.time.step_s},
+            {"communication_s", step.time.communication_s},
+            {"hidden_s", step.time.hidden_s()},
+            {"exposed_s", step.time.exposed_s},
+            {"images_per_s", step.images_per_s},
+            {"efficiency", step.efficiency},
+        });
+    }
+    return document.dump() + "\n";
+}
+
+std::string picture_of(const Trained& trained, const TrainingSimulation& wanted) {
+    std::string data;
+    for (std::size_t i = 0; i < wanted.ways.size(); ++i) {
+        data += fmt::format("$way{} << EOD\n", i);
+        for (const TrainedStep& step : trained.steps) {
+            if (step.way == wanted.ways[i]) {
+                data +=
+                    fmt::format("{} {} {}\n", step.ranks, step.images_per_s, 100 * step.efficiency);
+            }
+        }
+        data += "EOD\n";
+    }
+    const std::string alone = fmt::format(
+        "set logscale y 10\nset key top left\nset format y '%.0s %c'\n"
+        "set label 'dotted: without messages' at graph 0.97, graph 0.05 right textcolor rgb "
+        "'#606060'\n"
+        "set arrow from {0},{1} to {2},{3} nohead dt 3 lc rgb '#808080'\n",
+        wanted.ranks.front(), wanted.ranks.front() * images_per_s_alone(wanted.training),
+        wanted.ranks.back(), wanted.ranks.back() * images_per_s_alone(wanted.training)
+    );
+    const std::string share =
+        "unset logscale y\nunset arrow\nunset label\nunset key\nset format y '%.0f %%'\n"
+        "set yrange [0:105]\n";
+    return fmt::format(
+        "set encoding utf8\n"
+        "set terminal svg size 1240,560 noenhanced font 'sans-serif,13' background 'white'\n{}"
+        "set multiplot layout 1,2 title {}\n"
+        "set logscale x 2\nset grid\nset xlabel 'ranks'\nset xrange [{}:{}]\n{}{}unset multiplot\n",
+        data,
+        plots::quoted(fmt::format(
+            "{}, {} pictures a rank, simulated: {}", wanted.training.model.name,
+            wanted.training.batch, place_of(wanted.cluster)
+        )),
+        wanted.ranks.front() / 1.3, wanted.ranks.back() * 1.3,
+        panel_of(wanted, "images a second, over all ranks", 2, alone),
+        panel_of(wanted, "efficiency: a rank's images over those that it does alone", 3, share)
+    );
+}
+
+}  // namespace dist::cli

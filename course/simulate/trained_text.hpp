@@ -1,0 +1,17 @@
+// What a simulated training takes: for people a table and a picture, for programs JSON and CSV.
+#pragma once
+
+#include <string>
+
+#include "course/simulate/trained.hpp"
+
+namespace dist::cli {
+
+std::string table_of(const Trained& trained, const TrainingSimulation& wanted);
+std::string csv_of(const Trained& trained);
+std::string json_of(const Trained& trained, const TrainingSimulation& wanted);
+
+/// gnuplot's script: pictures a second over ranks, beside what no message would cost, and the efficiency.
+std::string picture_of(const Trained& trained, const TrainingSimulation& wanted);
+
+}  // namespace dist::cli

@@ -1,0 +1,191 @@
+#include "course/vet/symbols.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <fmt/format.h>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "course/process/error.hpp"
+#include "course/process/subprocess.hpp"
+#include "course/vet/names.hpp"
+
+namespace dist::cli {
+namespace {
+
+bool starts_with_one_of(std::string_view text, const auto& prefixes) {
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
+        return text.starts_with(prefix);
+    });
+}
+
+bool is_one_of(std::string_view text, const auto& words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+/// "vtable for dist::X" speaks of dist::X.
+std::string_view subject_of(std::string_view readable) {
+    const std::size_t at = readable.rfind(" for ");
+    const bool about = readable.starts_with("vtable ") || readable.starts_with("VTT ") ||
+                       readable.starts_with("typeinfo ") || readable.starts_with("guard ") ||
+                       readable.starts_with("construction vtable ") || readable.starts_with("TLS ");
+    return about && at != std::string_view::npos ? readable.substr(at + 5) : readable;
+}
+
+bool is_harmless_c(std::string_view name) {
+    if (name.starts_with("__") && name.ends_with("_chk")) {  // a checked form
+        return is_harmless_c(name.substr(2, name.size() - 6));
+    }
+    const bool named = name.starts_with("sem_open") || name.starts_with("sem_unlink");
+    return is_one_of(name, names::kHarmlessC) ||
+           (starts_with_one_of(name, names::kHarmlessPrefixes) && !named);
+}
+
+bool is_mpi_data(const std::string& name) {
+    static const std::regex data(names::kMpiData);
+    return std::regex_match(name, data);
+}
+
+bool is_mathematics(std::string_view name) {
+    const bool other_precision = name.ends_with('f') || name.ends_with('l');
+    return is_one_of(name, names::kMathematics) ||
+           (other_precision && is_one_of(name.substr(0, name.size() - 1), names::kMathematics));
+}
+
+bool is_compilers(std::string_view name) {
+    return starts_with_one_of(name, names::kCompilersPrefixes) ||
+           is_one_of(name, names::kCompilers) || name.ends_with("tf3") || name.ends_with("ti3");
+}
+
+/// Of the C++ library, LibTorch and the course: empty when nothing is known against it.
+std::string why_not_cxx(std::string_view readable) {
+    const auto* const found = std::find_if(
+        names::kReaching.begin(), names::kReaching.end(),
+        [&](const names::Refused& part) { return readable.find(part.name) != std::string::npos; }
+    );
+    return found == names::kReaching.end() ? "" : std::string(found->sentence);
+}
+
+bool is_known_cxx(std::string_view mangled) {
+    static const std::regex of_the_library(names::kOfTheCxxLibrary);
+    return std::regex_match(mangled.begin(), mangled.end(), of_the_library) ||
+           std::any_of(names::kSpaces.begin(), names::kSpaces.end(), [&](std::string_view space) {
+               return mangled.find(space) != std::string_view::npos;
+           });
+}
+
+bool is_known(std::string_view name) {
+    return name.starts_with("_Z")
+               ? is_known_cxx(name)
+               : is_harmless_c(name) || is_mathematics(name) || is_compilers(name);
+}
+
+}  // namespace
+
+std::string Symbol::readable() const {
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> text(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free
+    );
+    return status == 0 ? text.get() : name;
+}
+
+std::vector<Symbol> symbols_of(
+    const Context& context, const std::vector<std::filesystem::path>& objects, Table table
+) {
+    std::vector<std::string> command = {"nm", "--extern-only", "--format=posix"};
+    if (table == Table::dynamic) {
+        command.emplace_back("--dynamic");
+    }
+    for (const std::filesystem::path& object : objects) {
+        command.push_back(object.string());
+    }
+    RunOptions options;
+    options.folder = context.build_folder();
+    options.environment = {{"LC_ALL", "C"}};
+    const Ended ended = run(context, command, options);
+    if (!ended.ok()) {
+        throw CommandError(
+            exit_status::kOurs,
+            "nm cannot read what was built: " + ended.output.substr(0, ended.output.find('\n'))
+        );
+    }
+    std::vector<Symbol> symbols;
+    std::istringstream lines(ended.output);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t space = line.find(' ');
+        if (space != std::string::npos && space + 1 < line.size() && line.back() != ':') {
+            // a library's names have versions: "memcpy@@GLIBC_2.14"
+            const std::size_t end = std::min(space, line.find('@'));
+            symbols.push_back({line.substr(0, end), line[space + 1]});
+        }
+    }
+    return symbols;
+}
+
+std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
+    const std::string readable = symbol.readable();
+    const std::string_view subject = subject_of(readable);
+    if (symbol.name.starts_with("PMPI_")) {
+        return fmt::format(
+            "calls {}: messages are to pass the tests' eyes, so call {}", symbol.name,
+            symbol.name.substr(1)
+        );
+    }
+    if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
+        return fmt::format("uses {}: that is the tests' own", readable);
+    }
+    if (symbol.name.starts_with("MPI_Win_")) {
+        return fmt::format(
+            "calls {}: memory that ranks share is SharedBuffer's, where an exercise has it",
+            symbol.name
+        );
+    }
+    for (const names::Refused& refused : names::kRefused) {
+        if (symbol.name == refused.name) {
+            return fmt::format("calls {}: {}", symbol.name, refused.sentence);
+        }
+    }
+    if (strictness == Strictness::learner || symbol.name.starts_with("MPI_") ||
+        is_mpi_data(symbol.name) || symbol.name.starts_with("nccl") ||
+        symbol.name.starts_with("cuda") || symbol.name.starts_with("__cuda")) {
+        return "";
+    }
+    if (const std::string sentence = why_not_cxx(subject); !sentence.empty()) {
+        return fmt::format("{}: it needs {}", sentence, readable);
+    }
+    return is_known(symbol.name) ? "" : kUnknown;
+}
+
+std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken) {
+    const std::string readable = symbol.readable();
+    const std::string_view subject = subject_of(readable);
+    if (symbol.kind == 'i' || symbol.kind == 'I') {
+        return fmt::format("defines {} by another name's code", readable);
+    }
+    if (!symbol.name.starts_with("_Z")) {
+        return symbol.name.starts_with("DW.ref.")
+                   ? ""
+                   : fmt::format(
+                         "defines {} as a name of C: the tests and the libraries would use it",
+                         symbol.name
+                     );
+    }
+    if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
+        return fmt::format("defines {}: that is the tests' own", readable);
+    }
+    const bool in_place = symbol.name.ends_with("mPv") || symbol.name.ends_with("PvS_");
+    if ((symbol.name.starts_with("_Zn") || symbol.name.starts_with("_Zd")) && !in_place) {
+        return fmt::format("defines {}, by which the tests count what is allocated", readable);
+    }
+    if (!symbol.is_weak() && subject.starts_with("std::")) {
+        return fmt::format("defines {}: that is the C++ library's", readable);
+    }
+    return taken.contains(symbol.name)
+               ? fmt::format("defines {}: that is the course's, or another exercise's", readable)
+               : "";
+}
+
+}  // namespace dist::cli

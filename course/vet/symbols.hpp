@@ -1,0 +1,46 @@
+// The names that an object defines and needs, as nm lists them, and which of them are refused.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "course/process/context.hpp"
+#include "course/vet/vet.hpp"
+
+namespace dist::cli {
+
+struct Symbol {
+    std::string name;  // as the linker knows it
+    char kind = '?';   // nm's letter: U needed, T code, W weak, ...
+
+    [[nodiscard]] bool is_needed() const { return kind == 'U' || kind == 'w' || kind == 'v'; }
+    /// Two of them may stand beside each other: inline functions and templates.
+    [[nodiscard]] bool is_weak() const {
+        return kind == 'W' || kind == 'V' || kind == 'u' || kind == 'w' || kind == 'v';
+    }
+    /// "dist::ring_shift(std::span<float const>, ...)"; the name itself where it is none of C++.
+    [[nodiscard]] std::string readable() const;
+};
+
+/// A shared library has two; the other one is for whoever looks for mistakes in it.
+enum class Table { linkers, dynamic };
+
+/// All that are global.
+std::vector<Symbol> symbols_of(
+    const Context& context,
+    const std::vector<std::filesystem::path>& objects,
+    Table table = Table::linkers
+);
+
+/// What why_not_needed() says of a name that it has never heard of.
+inline constexpr const char* kUnknown = "not known to be harmless";
+
+/// Why an answer must not need this; empty when it may.
+std::string why_not_needed(const Symbol& symbol, Strictness strictness);
+
+/// Why an answer must not define this; empty when it may. `taken` are names that the course defines.
+std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken);
+
+}  // namespace dist::cli

@@ -1,0 +1,32 @@
+// What the text of a file says that its object does not show.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "course/vet/vet.hpp"
+
+namespace dist::cli {
+
+/// A word of a program: a name, or an operator that joins words.
+struct Token {
+    std::string text;
+    int line = 0;
+};
+
+/// Names, numbers and ##, without comments, strings and what else there is.
+std::vector<Token> tokens_of(std::string_view source);
+
+/// `file` is what they are told to be in.
+std::vector<Objection> objections_to_text(
+    std::string_view source, const std::string& file, Strictness strictness
+);
+
+/// The same for what a preprocessor has made of `source`, on those lines that are of that file alone. Words that write into
+/// the assembler's text are refused here as well: the directive #ident, and sections by name.
+std::vector<Objection> objections_to_preprocessed(
+    const std::string& text, const std::string& source, const std::string& file
+);
+
+}  // namespace dist::cli
