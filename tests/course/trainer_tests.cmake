@@ -35,7 +35,7 @@ if(LibTorch_FOUND)
   endif()
   # the trainer, which says at its end what its convolutions were given
   add_executable(trainer_seen EXCLUDE_FROM_ALL
-    seen_convolutions.cpp ${trainer_sources}/main.cpp ${trainer_sources}/parallel/no_nccl_hook.cpp $<TARGET_OBJECTS:dist_patient_calls>)
+    seen_convolutions.cpp ${trainer_sources}/main.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp $<TARGET_OBJECTS:dist_patient_calls>)
   target_link_libraries(trainer_seen PRIVATE dist_trainer dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
