@@ -1,7 +1,6 @@
 #include "course/build/build.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <functional>
 #include <random>
@@ -111,10 +110,6 @@ Built failed(
     return built;
 }
 
-/// Folders whose headers an answer may include, beside those of exercises.
-constexpr std::array<const char*, 5> kOpenFolders = {
-    "course/runtime", "course/nn", "course/files", "course/gpu", "course/data"};
-
 /// Functions and variables in an order that nobody knows before: what an answer finds by its distance in one program lies
 /// elsewhere in the next. Only mold does that.
 std::string with_places_drawn(const std::string& link) {
@@ -133,7 +128,7 @@ std::vector<std::string> in_sandbox(
 ) {
     Sandbox sandbox;
     sandbox.memory_mb = 6144;
-    for (const char* const folder : kOpenFolders) {
+    for (const char* const folder : kOpenRooms) {
         sandbox.readable.push_back(context.root / folder);
     }
     if (recipe.program.on_stand_in) {

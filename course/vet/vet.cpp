@@ -20,16 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string why_not_included(const Context& context, const Built& built, const fs::path& file) {
-    static constexpr std::array<std::string_view, 5> kClosed = {
-        "solutions/", "tests/", "course/cli/", "course/protocol/", "course/trainer/"};
     static constexpr std::string_view kStandIn = "tests/harness/gpu/stand_in/";  // for CUDA
     const std::string name = inside(context.root, file);
     if (fs::equivalent(file, built.source) || name.starts_with(kStandIn)) {
         return "";
     }
-    const bool refused = std::any_of(kClosed.begin(), kClosed.end(), [&](std::string_view folder) {
-        return name.starts_with(folder);
-    });
+    const auto lies_in = [&](std::string_view folder) { return name.starts_with(folder); };
+    const bool refused =
+        lies_in("solutions/") || lies_in("tests/") ||
+        (lies_in("course/") && std::none_of(kOpenRooms.begin(), kOpenRooms.end(), lies_in));
     return refused ? fmt::format(
                          "includes {}: {}", name,
                          name.starts_with("solutions/") ? "the answer is to be its own"
