@@ -67,10 +67,17 @@ std::vector<Series> series_of(
     }
     series.trials.push_back({{exercise.solution(), State::pass, "", {}}, "solution", options.seeds}
     );
-    if (options.mutants) {
-        add(series.trials, "mutant", read_cases(context, exercise.mutants()));
+    if (options.mutants || options.quick) {
+        std::vector<Case> mutants = read_cases(context, exercise.mutants());
         const State right = State::pass;
-        add(series.trials, "alternative", read_cases(context, exercise.alternatives(), &right));
+        std::vector<Case> alternatives = read_cases(context, exercise.alternatives(), &right);
+        if (options.quick && mutants.size() > 1) {
+            series.left_out = mutants.size() - 1 + alternatives.size();
+            mutants.resize(1);
+            alternatives.clear();
+        }
+        add(series.trials, "mutant", mutants);
+        add(series.trials, "alternative", alternatives);
     }
     if (!exercise.for_gpu()) {
         return {series};

@@ -30,11 +30,13 @@ struct Series {
     std::vector<Trial> trials;
     std::vector<std::string> missing;  // parts that the exercise lacks
     std::string not_here;              // why none can run on this machine; empty: they can
+    std::size_t left_out = 0;          // trials that a quick check does without
 };
 
 struct SeriesOptions {
     bool stubs = true;
     bool mutants = false;
+    bool quick = false;  // of the wrong answers the first alone, and no alternatives
     int seeds = 1;
 };
 

@@ -32,6 +32,10 @@ void Tally::text(const std::string& text) const {
     std::fflush(out_);
 }
 
+void Tally::leave_out(std::size_t trials) {
+    left_out_ += trials;
+}
+
 void Tally::took(const std::string& name, double build_s, double run_s) {
     const auto same = std::find_if(took_.begin(), took_.end(), [&](const Took& took) {
         return took.name == name;
@@ -68,7 +72,7 @@ void Tally::print(const Context& context) const {
 
 std::string Tally::document(const Context& context) const {
     nlohmann::ordered_json document = {
-        {"passed", passed_}, {"failed", failed_}, {"skipped", skipped_}};
+        {"passed", passed_}, {"failed", failed_}, {"skipped", skipped_}, {"left_out", left_out_}};
     document["seconds"] = nlohmann::ordered_json::object();
     for (const auto& [part, seconds] : context.spent_s) {
         document["seconds"][part] = seconds;

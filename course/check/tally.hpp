@@ -16,6 +16,8 @@ class Tally {
     void line(bool good, const std::string& name, const std::string& what);
     void skip(const std::string& name, std::size_t trials, const std::string& why);
     void text(const std::string& text) const;
+    /// Trials that were not asked for.
+    void leave_out(std::size_t trials);
     /// Seconds that a program's trials took to build, and to run.
     void took(const std::string& name, double build_s, double run_s);
 
@@ -38,6 +40,7 @@ class Tally {
     int passed_ = 0;
     int failed_ = 0;
     int skipped_ = 0;
+    std::size_t left_out_ = 0;
     std::vector<Took> took_;
 };
 

@@ -66,6 +66,7 @@ class Check {
     void all(const std::vector<Series>& series) {
         for (const Series& one : series) {
             trials_ += one.not_here.empty() ? one.trials.size() : 0;
+            tally_.leave_out(one.left_out);
         }
         const auto start = [&](std::size_t i) {
             return std::async(std::launch::async, [&, i] { return build(context_, series[i]); });
@@ -257,7 +258,8 @@ int check_command(Context& context, const Arguments& arguments) {
     }
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
-        if (asked(self_test.program) || (arguments.names.empty() && arguments.series.mutants)) {
+        if (asked(self_test.program) ||
+            (arguments.names.empty() && (arguments.series.mutants || arguments.series.quick))) {
             series.push_back(series_of(context, self_test));
         }
     }
@@ -282,6 +284,9 @@ void add_check(Command& app, Context& context) {
     auto arguments = std::make_shared<Arguments>();
     command.add_option("NAME", arguments->names, "Exercises; without them, all");
     command.add_flag("--mutants", arguments->series.mutants, "Also every known wrong answer");
+    command.add_flag(
+        "--quick", arguments->series.quick, "The first wrong answer of each, and no more"
+    );
     command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
         .between(1, 1000);
     command.add_option("--seed", arguments->first_seed, "The first of them");
