@@ -9,9 +9,8 @@ std::vector<Bucket> gradient_buckets(
     std::span<const std::size_t> order,
     std::span<const std::size_t> limits
 ) {
-    // TODO: go through `order`; each dtype fills a bucket of its own, and has its own place in
-    // `limits`. What is left in the end is a bucket, too. Then flatten_gradients: a part of the flat
-    // tensor (narrow, then view) can be assigned to parameter.mutable_grad().
+    // TODO: several buckets are open at a time, one for each dtype. What do you have to know of each? Then
+    // flatten_gradients: parameter.mutable_grad() can be assigned to, also a part of a larger tensor.
     throw NotImplemented("gradient_buckets");
 }
 

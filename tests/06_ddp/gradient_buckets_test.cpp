@@ -4,6 +4,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +62,7 @@ Comparison plans(
     return {got == expected, "expected " + text_of(expected) + ", got " + text_of(got)};
 }
 
-/// A random model, order and limits.
+/// A random model of four dtypes, two of them of 2 bytes; an order; limits.
 struct Case {
     std::vector<at::Tensor> parameters;
     Sizes order;
@@ -70,11 +72,12 @@ struct Case {
 Case random_case(std::uint64_t seed) {
     std::uint64_t i = 0;
     const auto random = [&](std::uint64_t below) { return seeded_bits(seed, i++) % below; };
-    std::vector<std::int64_t> lengths(1 + random(12));
-    for (std::int64_t& n : lengths) {
-        n = static_cast<std::int64_t>(random(40)) * (random(4) == 0 ? -1 : 1);
+    constexpr at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16};
+    Case one{{}, backwards(1 + random(24)), Sizes(1 + random(3))};
+    while (one.parameters.size() < one.order.size()) {
+        const auto n = static_cast<std::int64_t>(random(40));
+        one.parameters.push_back(at::full({n}, 0.5, kDtypes[random(4)]).requires_grad_());
     }
-    Case one{model(lengths), backwards(lengths.size()), Sizes(1 + random(3))};
     for (std::size_t k = one.order.size() - 1; k > 0; --k) {
         std::swap(one.order[k], one.order[random(k + 1)]);
     }
@@ -93,6 +96,32 @@ std::vector<Bucket> pytorchs(const Case& one) {
     return std::get<0>(c10d::compute_bucket_assignment_by_size(
         tensors, one.limits, sparse, {one.order.begin(), one.order.end()}, {}
     ));
+}
+
+/// The same buckets, those that are full first, in the order in which they were; then those that are not.
+std::vector<Bucket> in_order(std::vector<Bucket> buckets, const Case& one) {
+    const auto place = [&](std::size_t i) {
+        return static_cast<std::size_t>(std::ranges::find(one.order, i) - one.order.begin());
+    };
+    std::ranges::sort(buckets, {}, [&](const Bucket& bucket) { return place(bucket.front()); });
+    std::map<at::ScalarType, std::size_t> closed;
+    std::map<std::size_t, Bucket> by_time;
+    for (const Bucket& bucket : buckets) {
+        std::size_t size_bytes = 0;
+        for (const std::size_t i : bucket) {
+            size_bytes += one.parameters[i].nbytes();
+        }
+        std::size_t& number = closed[one.parameters[bucket.front()].scalar_type()];
+        const bool is_full = size_bytes >= one.limits[std::min(number++, one.limits.size() - 1)];
+        const std::size_t time =
+            is_full ? place(bucket.back()) : one.order.size() + place(bucket.front());
+        by_time[time] = bucket;
+    }
+    std::vector<Bucket> ordered;
+    for (const auto& [time, bucket] : by_time) {
+        ordered.push_back(bucket);
+    }
+    return ordered;
 }
 
 /// The gradient `values`, of the parameter's shape.
@@ -139,19 +168,35 @@ TEST_CASE("gradient_buckets puts one dtype into a bucket, each with limits of it
     });
 }
 
-TEST_CASE("gradient_buckets makes PyTorch's plan, for any shapes, orders and limits") {
+TEST_CASE("gradient_buckets makes PyTorch's plan, for any shapes, dtypes, orders and limits") {
     on_ranks({1}, [](const Communicator&) {
         for (std::uint64_t seed = 0; seed < 500; ++seed) {
             const Case one = random_case(seed);
-            auto expected = pytorchs(one);
-            auto got = gradient_buckets(one.parameters, one.order, one.limits);
-            const std::string both = "PyTorch: " + text_of(expected) + ", yours: " + text_of(got);
             // what is not full comes in no particular order from PyTorch
-            std::ranges::sort(expected);
-            std::ranges::sort(got);
+            const auto expected = in_order(pytorchs(one), one);
+            const auto got = gradient_buckets(one.parameters, one.order, one.limits);
+            const std::string both = "PyTorch: " + text_of(expected) + ", yours: " + text_of(got);
             const Comparison agrees{got == expected, both};
+            INFO(
+                "float, double, half and bfloat16; what is not full stands where its first one "
+                "comes"
+            );
             REQUIRE(agrees);
         }
+    });
+}
+
+TEST_CASE("gradient_buckets counts bytes, and takes limits, that 32 bits do not hold") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::size_t two_gib = std::size_t{1} << 31U;
+        const auto large = at::empty({static_cast<std::int64_t>(two_gib / 4)}, at::kMeta);
+        const std::vector<at::Tensor> parameters(5, large);
+        const auto plan = [&](std::size_t limit) {
+            return text_of(gradient_buckets(parameters, backwards(5), Sizes{limit}));
+        };
+        INFO("parameters of 2^31 bytes each, on a device without memory");
+        CHECK(plan(2 * two_gib) == "{4 3} {2 1} {0}");
+        CHECK(plan(2 * two_gib + 1) == "{4 3 2} {1 0}");
     });
 }
 
@@ -166,6 +211,17 @@ TEST_CASE("gradient_buckets refuses an order that leaves one out, or has one twi
             CHECK_THROWS_AS(
                 gradient_buckets(parameters, backwards(3), limits), std::invalid_argument
             );
+        }
+    });
+}
+
+TEST_CASE("gradient_buckets refuses an order with a number that no parameter has") {
+    on_ranks({1}, [](const Communicator&) {
+        const auto parameters = model({2, 2, 2});
+        const CrashMeans crash("as if a number in `order` was used that no parameter has");
+        for (const Sizes& order : {Sizes{0, 1, 3}, Sizes{std::size_t{1} << 32U, 1, 2}}) {
+            INFO("the order " << text_of({order}) << " of three parameters");
+            CHECK_THROWS_AS(gradient_buckets(parameters, order, Sizes{8}), std::invalid_argument);
         }
     });
 }
@@ -209,6 +265,55 @@ TEST_CASE("what is written to the flat tensor is in the gradients, and the other
         CHECK(same(elements(parameters[1].grad()), std::vector<float>{30, 40, 50}));
         parameters[0].square().sum().backward();  // adds 2 x 0.5 to each
         CHECK(same(elements(flat), std::vector<float>{30, 40, 50, 11, 21}));
+    });
+}
+
+TEST_CASE("flatten_gradients moves every bit: zeros with a sign, infinities, each kind of NaN") {
+    on_ranks({1}, [](const Communicator&) {
+        // of bfloat16 and half: -0, infinity, NaNs with and without a sign; and a number
+        const std::vector<int> bits = {-0x8000, 0x7C00, 0x7F80, 0x7FC1, 0x7F81, -0x7F, 0x1234};
+        for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+            const at::Tensor values = at::zeros({7}, dtype);
+            const auto shorts_in_each = static_cast<std::int64_t>(values.element_size() / 2);
+            const at::Tensor last_shorts =  // where sign and exponent are
+                values.view(at::kShort).view({7, shorts_in_each}).select(1, shorts_in_each - 1);
+            for (std::int64_t i = 0; i < 7; ++i) {
+                last_shorts[i] = bits[static_cast<std::size_t>(i)];
+            }
+            const std::vector parameters = {at::zeros({7}, dtype).requires_grad_()};
+            parameters[0].mutable_grad() = values;
+            const at::Tensor flat = flatten_gradients(parameters, {0});
+            const auto of = [](const at::Tensor& tensor) {
+                return elements(tensor.view(at::kShort).to(at::kFloat));
+            };
+            INFO("gradients as numbers of 2 bytes, -0 first: are they added to zeros?");
+            CHECK(same(of(flat), of(values)));
+        }
+    });
+}
+
+TEST_CASE("each flat tensor is its own, and is gone when nobody holds it or its gradients") {
+    on_ranks({1}, [](const Communicator&) {
+        const auto one = model({2, 1});
+        const auto other = model({2, 1});
+        const auto flatten = [](const std::vector<at::Tensor>& parameters, float value) {
+            set_gradient(parameters[0], filled({2}, {value, value}));
+            set_gradient(parameters[1], filled({1}, {value}));
+            return flatten_gradients(parameters, {0, 1});
+        };
+        const at::Tensor first = flatten(one, 1);
+        const at::Tensor others = flatten(other, 2);
+        const at::Tensor second = flatten(one, 3);
+        INFO("three calls, two of them for one model: all 1, 2 and 3");
+        CHECK(same(elements(first), std::vector<float>(3, 1)));
+        CHECK(same(elements(others), std::vector<float>(3, 2)));
+        CHECK(same(elements(second), std::vector<float>(3, 3)));
+        forget_gradients(one);
+        forget_gradients(other);
+        INFO("who holds each flat tensor when the gradients are gone: nobody but this test");
+        CHECK(first.use_count() == 1);
+        CHECK(others.use_count() == 1);
+        CHECK(second.use_count() == 1);
     });
 }
 

@@ -28,6 +28,9 @@
 //     words/two_alive.hpp   two objects of a kind at the same time
 //     words/calls.hpp       the calls of a loop, as a complete list
 //     words/gone.hpp        tensors that nobody may keep
+//     words/lives.hpp       random legal sequences of calls beside a plain model
+//     words/throws.hpp      each call of a callback throws in turn, also what is no std::exception
+//     words/settings.hpp    what a call leaves as it was: autograd's mode, and what tensors are to it
 //
 // Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in
 // mpi/: messages are counted, sends are synchronous, a deadlock ends the test by an exception on
