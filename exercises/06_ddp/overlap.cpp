@@ -3,9 +3,8 @@
 namespace dist {
 
 struct CommThread::State {
-    // TODO: a queue of work, a mutex and a condition variable for it, whether it is the end, and the
-    // std::thread as the last member: it uses all others. std::packaged_task<void()> is work that has a
-    // future. The destructor has to say that it is the end.
+    // TODO: what the two threads share, and what guards it. How does the thread learn that there is work, and how
+    // that there will be no more?
 };
 
 CommThread::CommThread() {

@@ -10,11 +10,11 @@
 
 namespace dist {
 
-/// A thread of its own for messages: it does what it is given, one after the other, in the order in
-/// which it was given. Calls of one CommThread come from one thread.
+/// A thread that does the work it is given: one after the other, in the order in which it was given. All of its
+/// work runs on that one thread.
 class CommThread {
   public:
-    /// Starts the thread, which waits for work without using the processor.
+    /// Starts the thread. While it waits for work, it uses no processor.
     CommThread();
 
     /// Returns when all the work that was submitted is done, and the thread has ended.
@@ -24,9 +24,10 @@ class CommThread {
     CommThread(CommThread&&) = delete;
     CommThread& operator=(CommThread&&) = delete;
 
-    /// Gives the thread work, and returns at once.
+    /// Gives the thread work, and returns at once, however much is waiting. Work is gone, with what it holds,
+    /// when it is done and its future has been asked.
     ///
-    /// Returns  what waits for this work's end, and throws what it has thrown. A future that is
+    /// Returns  a future that waits for this work's end, and throws whatever it has thrown. A future that is
     ///          destroyed unasked does not wait.
     std::future<void> submit(std::function<void()> work);
 
@@ -35,16 +36,15 @@ class CommThread {
     std::unique_ptr<State> state_;
 };
 
-/// A hook whose work is done by a thread of its own: what it is called for travels while the caller
-/// computes on.
+/// A hook that calls `hook` on a thread of its own: the bucket travels while the caller computes on.
 ///
-/// thread  outlives the hook, and is used by nobody else meanwhile.
-/// hook    is called on the thread, and what it returns is waited for there. Its messages need a
-///         communicator that nobody else uses at the same time, Communicator::dup(): the ranks may then
-///         use the first one while buckets are under way.
+/// thread  outlives the hook. Nobody else uses it meanwhile.
+/// hook    is called on the thread, which also waits for the future that it returns. It needs a communicator that
+///         nobody else uses at the same time, Communicator::dup(): so the ranks may use the first one while
+///         buckets are under way.
 ///
-/// Cost    a call returns before `hook` sends anything; the future is there when hook's is.
-/// Errors  of a call: none; what `hook` and its future throw comes out of the future.
+/// Cost    a call returns before `hook` sends anything. Its future is ready when hook's is.
+/// Errors  of a call: none. What `hook` and its future throw comes out of the future.
 /// Source  Li et al. (2020), "PyTorch Distributed", section 3.2.3, "Overlap Computation with
 ///         Communication"; MPI 3.1 standard, section 12.4, MPI_THREAD_MULTIPLE.
 CommHook overlapped_hook(CommThread& thread, CommHook hook);

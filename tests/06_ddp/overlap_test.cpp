@@ -4,13 +4,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "tests/06_ddp/backward.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -132,18 +135,19 @@ TEST_CASE("the thread sleeps while it has nothing to do, and wakes up for work")
 
 TEST_CASE("CommThread does its work in the order in which it is given, all in one thread") {
     on_ranks({1}, [](const Communicator&) {
-        std::vector<int> expected(20);
+        std::vector<int> expected(1000);
         std::iota(expected.begin(), expected.end(), 1);
-        std::vector<int> number(20);
+        std::vector<int> number(1000);
         Event all_are_submitted = false;
+        Event submit_returned = false;
         std::vector<std::future<void>> works;
         CommThread thread;
         for (int& mine : number) {
             works.push_back(thread.submit([&] {
                 thread_local int count = 0;
                 mine = ++count;
-                if (mine == 1) {
-                    comes(all_are_submitted);  // the others queue up behind this one
+                if (mine == 1) {  // the others queue up behind this one
+                    submit_returned = comes(all_are_submitted);
                 }
             }));
         }
@@ -151,8 +155,15 @@ TEST_CASE("CommThread does its work in the order in which it is given, all in on
         for (const std::future<void>& work : works) {
             REQUIRE(comes(work));
         }
-        INFO("each work's number in its thread: does one thread do all, the oldest first?");
-        CHECK(number == expected);
+        const auto wrong = std::ranges::mismatch(number, expected);
+        if (wrong.in1 != number.end()) {
+            INFO("work " << *wrong.in2 << " was number " << *wrong.in1 << " of its thread");
+            INFO("does one thread do all, the oldest first?");
+            CHECK(*wrong.in1 == *wrong.in2);
+        }
+        INFO("1000 works were submitted while the first was under way: does submit() wait for room?"
+        );
+        CHECK(submit_returned);
     });
 }
 
@@ -182,13 +193,23 @@ TEST_CASE("submit returns while other work is under way, and nobody waits for an
 TEST_CASE("what work throws comes out of its future, and the thread goes on with the next") {
     on_ranks({1}, [](const Communicator&) {
         CommThread thread;
-        auto first = thread.submit([] { throw Error("the first fails"); });
-        auto second = thread.submit([] { throw std::invalid_argument("the second as well"); });
-        REQUIRE(comes(first));
-        CHECK_THROWS_AS(first.get(), Error);
-        INFO("has the exception ended the thread?");
-        REQUIRE(comes(second));
-        CHECK_THROWS_WITH(second.get(), "the second as well");
+        const CrashMeans crash("as if what work threw had left the thread's function: catch (...)");
+        everything_throws(
+            2,
+            [&](const Bomb& bomb) {
+                auto first = thread.submit(bomb);
+                auto second = thread.submit(bomb);
+                INFO("has the exception ended the thread?");
+                REQUIRE(comes(second));
+                first.get();
+                second.get();
+            },
+            [&] {
+                auto next = thread.submit([] {});
+                const bool is_done = comes(next) && thrown_by([&] { next.get(); }) == "nothing";
+                return Comparison{is_done, "the next work fails, or is never done"};
+            }
+        );
     });
 }
 
@@ -212,6 +233,64 @@ TEST_CASE("the destructor of CommThread returns when all work is done that was s
         comes(last);  // work that is left behind uses what is here
         INFO("how many of three works were done when the destructor returned");
         CHECK(then == 3);
+    });
+}
+
+TEST_CASE("when the destructor has returned, the thread has ended") {
+    on_ranks({1}, [](const Communicator&) {
+        pid_t id = 0;
+        {
+            CommThread thread;
+            thread.submit([&] { id = gettid(); }).get();
+        }
+        const std::string task = "/proc/self/task/" + std::to_string(id);
+        INFO("is it joined?");
+        CHECK(comes([&] { return !std::filesystem::exists(task); }));
+    });
+}
+
+TEST_CASE("work is gone when it is done, with all that it holds") {
+    on_ranks({1}, [](const Communicator&) {
+        CommThread thread;
+        auto held = std::make_shared<int>();
+        const std::weak_ptr<int> work = held;
+        auto done = thread.submit([held] {});
+        held.reset();
+        REQUIRE(comes(done));
+        done.get();
+        INFO("does the thread keep its last work until the next one comes?");
+        CHECK(comes([&] { return work.expired(); }));
+        const at::Tensor flat = filled({2}, {5, 6});
+        overlapped_hook(thread, [](const at::Tensor&) { return ready(); })(flat).get();
+        INFO("does the hook, or its work, keep the tensor after its future was asked?");
+        CHECK(comes([&] { return flat.use_count() == 1; }));
+    });
+}
+
+TEST_CASE("each CommThread has a queue and a thread of its own") {
+    on_ranks({1}, [](const Communicator&) {
+        Event other_works = false;
+        bool went_on = false;
+        pid_t ids[4] = {};
+        {
+            CommThread one;
+            CommThread other;
+            one.submit([&] {
+                ids[0] = gettid();
+                went_on = comes(other_works);
+            });
+            one.submit([&] { ids[1] = gettid(); });
+            other.submit([&] {
+                ids[2] = gettid();
+                other_works = true;
+            });
+            other.submit([&] { ids[3] = gettid(); });
+        }
+        INFO("two CommThreads, the first of which waits for work of the second");
+        CHECK(went_on);
+        CHECK(ids[0] == ids[1]);
+        CHECK(ids[2] == ids[3]);
+        CHECK(ids[0] != ids[2]);
     });
 }
 
@@ -239,17 +318,28 @@ TEST_CASE("the hook gets the tensor that it was called for, whatever its name me
     });
 }
 
-TEST_CASE("what the hook returns is waited for, and its error comes out of finalize_backward") {
+TEST_CASE("what the hook throws, and what its future does, comes out of finalize_backward") {
     on_ranks({1}, [](const Communicator& comm) {
-        const auto hook = [](const at::Tensor&) {
-            return std::async(std::launch::deferred, [] { throw Error("in the hook's future"); });
+        std::function<void()> bomb;
+        const auto hook = [&](const at::Tensor&) {
+            bomb();
+            return std::async(std::launch::deferred, [&] { bomb(); });
         };
         const Model model({1});
         CommThread thread;
         Reducer reducer(model.parameters, {1}, overlapped_hook(thread, hook), comm);
-        reducer.prepare_for_backward();
-        model.backward({0}, {1});
-        CHECK_THROWS_WITH(reducer.finalize_backward(), "in the hook's future");
+        const auto pass = [&](const std::function<void()>& what) {
+            bomb = what;
+            forget_gradients(model.parameters);
+            reducer.prepare_for_backward();
+            model.backward({0}, {7});
+            reducer.finalize_backward();
+        };
+        const CrashMeans crash("as if what the hook threw had left the thread's function");
+        everything_throws(2, pass, [&] {
+            pass([] {});
+            return same(model.each_gradient(), std::vector<float>{7});
+        });
     });
 }
 
