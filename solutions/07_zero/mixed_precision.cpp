@@ -36,26 +36,31 @@ void MixedPrecisionOptimizer::zero_grad() {
 
 bool MixedPrecisionOptimizer::step(double scale, const Communicator& comm) {
     expects(scale > 0, "MixedPrecisionOptimizer: the scale must be above 0");
+    std::vector<at::Tensor> gradients(parameters_.size());  // in float32; gone when this call ends
     float infinite = 0;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const at::Tensor& gradient = parameters_[i].grad();
         if (gradient.defined()) {
-            masters()[i].mutable_grad() = gradient.to(at::kFloat).div_(scale);
-            const bool finite = masters()[i].grad().isfinite().all().item<bool>();
+            gradients[i] = gradient.to(at::kFloat).div_(scale);
+            const bool finite = gradients[i].isfinite().all().item<bool>();
             infinite = finite ? infinite : 1;
         }
     }
     ring_all_reduce({&infinite, 1}, ReduceOp::max, comm);  // one rank's is everybody's
-    if (infinite == 0) {
-        optimizer_.step();
-        for (std::size_t i = 0; i < parameters_.size(); ++i) {
-            if (masters()[i].grad().defined()) {
-                parameters_[i].detach().copy_(masters()[i]);
-            }
+    if (infinite != 0) {
+        return false;
+    }
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        masters()[i].mutable_grad() = gradients[i];
+    }
+    optimizer_.step();
+    optimizer_.zero_grad();
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        if (gradients[i].defined()) {
+            parameters_[i].detach().copy_(masters()[i]);
         }
     }
-    optimizer_.zero_grad();  // the gradients in float32
-    return infinite == 0;
+    return true;
 }
 
 LossScaler::LossScaler(double scale, int window) : scale_(scale), window_(window) {

@@ -106,7 +106,8 @@ void remove_other_saves(const fs::path& folder, std::int64_t save) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name.starts_with("part-") && !name.starts_with(file_prefix(save))) {
-            fs::remove(entry.path());
+            std::error_code ignored;
+            fs::remove(entry.path(), ignored);
         }
     }
 }

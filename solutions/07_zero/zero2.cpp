@@ -1,10 +1,10 @@
 #include "exercises/07_zero/zero2.hpp"
 
+#include <ATen/ops/zeros_like.h>
 #include <numeric>
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
-#include "course/nn/gradient_row.hpp"
 #include "course/nn/memory.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
@@ -14,17 +14,32 @@
 namespace dist {
 
 struct Zero2::State {
+    /// A bucket's parameters, side by side.
+    struct Row {
+        std::vector<at::Tensor> parameters;
+        at::Tensor weights;
+        at::Tensor gradients = {};                // from the first that comes until they have met
+        std::size_t missing = parameters.size();  // so many gradients have not come
+
+        at::Tensor& begin_gradients() {
+            if (!gradients.defined()) {
+                const nn::MemoryScope scope(nn::MemoryKind::gradients);
+                gradients = at::zeros_like(weights);
+            }
+            return gradients;
+        }
+    };
+
     const Communicator& comm;
     std::vector<Bucket> buckets;
-    std::vector<at::Tensor> weights = {};         // the row of each bucket
-    std::vector<nn::GradientRow> gradients = {};  // the same, while they come
-    nn::Optimizer optimizer = {{}, {}};           // of the rows' shards
-    bool running = false;                         // backward is
-    std::size_t met = 0;                          // how many buckets have, in this backward
-    std::vector<nn::GradientHook> hooks = {};     // the last member: none calls what is gone
+    std::vector<Row> rows = {};                // of each bucket
+    nn::Optimizer optimizer = {{}, {}};        // of the rows' shards
+    bool running = false;                      // backward is
+    std::size_t met = 0;                       // how many buckets have, in this backward
+    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
 
     void take(std::size_t bucket, std::size_t k);
-    void meet();
+    void reduce_gradients();
     void forget();
 };
 
@@ -32,22 +47,27 @@ struct Zero2::State {
 void Zero2::State::take(std::size_t bucket, std::size_t k) {
     if (!std::exchange(running, true)) {
         nn::at_end_of_backward([this] {
-            while (met < buckets.size()) {
-                meet();
+            while (met < rows.size()) {
+                reduce_gradients();
             }
             forget();
         });
     }
-    gradients[bucket].take(k, 1.0 / comm.size());
+    Row& row = rows[bucket];
+    at::Tensor& gradient = row.parameters[k].mutable_grad();
+    views_of(row.begin_gradients(), row.parameters)[k].copy_(gradient);
+    gradient.reset();
+    --row.missing;
     // a full bucket waits for those before it: all ranks send in one order
-    while (met < buckets.size() && gradients[met].is_full()) {
-        meet();
+    while (met < rows.size() && rows[met].missing == 0) {
+        reduce_gradients();
     }
 }
 
-/// The next bucket's gradients are added up over all ranks, and this rank keeps its shard.
-void Zero2::State::meet() {
-    const at::Tensor row = gradients[met].release();
+/// Averages the next bucket's gradients over all ranks, and keeps this rank's shard.
+void Zero2::State::reduce_gradients() {
+    const at::Tensor row = rows[met].begin_gradients().mul_(1.0 / comm.size());
+    rows[met].gradients.reset();
     ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm);
     at::Tensor& sum = optimizer.parameters()[met].mutable_grad();
     const nn::MemoryScope scope(nn::MemoryKind::gradients);
@@ -56,12 +76,16 @@ void Zero2::State::meet() {
     ++met;
 }
 
-/// No backward is running.
+/// No backward is running, and no gradient has come.
 void Zero2::State::forget() {
     running = false;
     met = 0;
-    for (nn::GradientRow& row : gradients) {
-        row.clear();
+    for (Row& row : rows) {
+        row.gradients.reset();
+        row.missing = row.parameters.size();
+        for (const at::Tensor& parameter : row.parameters) {
+            parameter.mutable_grad().reset();
+        }
     }
 }
 
@@ -84,11 +108,11 @@ Zero2::Zero2(
             members.push_back(parameters[i]);
             state.hooks.emplace_back(parameters[i], [&state, b, k] { state.take(b, k); });
         }
-        const at::Tensor row = flatten_parameters(members, comm.size());
-        state.weights.push_back(row);
-        state.gradients.emplace_back(members, row.numel());
-        shards.push_back(shard_of(row, comm));
+        const at::Tensor weights = flatten_parameters(members, comm.size());
+        shards.push_back(shard_of(weights, comm));
+        state.rows.push_back({std::move(members), weights});
     }
+    state.forget();
     state.optimizer = nn::Optimizer(options, shards);
 }
 
@@ -101,8 +125,8 @@ void Zero2::zero_grad() {
 
 void Zero2::step() {
     state_->optimizer.step();
-    for (const at::Tensor& row : state_->weights) {
-        ring_all_gather(nn::floats(row), state_->comm);
+    for (const State::Row& row : state_->rows) {
+        ring_all_gather(nn::floats(row.weights), state_->comm);
     }
 }
 
