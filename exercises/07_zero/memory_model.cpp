@@ -5,8 +5,8 @@ namespace dist {
 ModelStates memory_model(
     std::size_t n, int p, ZeroStage stage, Precision precision, OptimizerKind optimizer
 ) {
-    // TODO: bytes of an element, times how many of them a rank holds: n, a whole row, or a shard.
-    // largest_model asks for n: how many bytes does each further element of the shards take?
+    // TODO: count parameters, gradients and what the optimizer keeps. How many elements does a rank hold of
+    // each, and how many bytes has an element? Then largest_model: what does one more parameter cost?
     throw NotImplemented("memory_model");
 }
 

@@ -7,9 +7,9 @@
 
 namespace dist {
 
-/// What the ranks share out, so that each holds its part alone. Every stage does what the one before it
-/// does, and more: optimizer is ZeRO-1, gradients ZeRO-2, parameters ZeRO-3. With none, each rank holds
-/// all, as in chapters 05 and 06.
+/// Which states are cut into shards, one for each rank. Every stage cuts what the one before it cuts, and
+/// more: optimizer is ZeRO-1, gradients ZeRO-2, parameters ZeRO-3. With none, each rank holds all, as in
+/// chapters 05 and 06.
 enum class ZeroStage { none, optimizer, gradients, parameters };
 
 /// fp32   parameters and gradients have 4 bytes each.
@@ -17,32 +17,32 @@ enum class ZeroStage { none, optimizer, gradients, parameters };
 ///        the parameters in float32, the master weights, and keeps it: 4 bytes.
 enum class Precision { fp32, mixed };
 
-/// What the optimizer keeps for each parameter besides, in float32 whatever the precision: sgd nothing,
-/// momentum one number, adam two.
+/// What else the optimizer keeps for each parameter, in float32 whatever the precision: sgd nothing, momentum
+/// one number, adam two.
 enum class OptimizerKind { sgd, momentum, adam };
 
 /// Bytes of a model's states.
 struct ModelStates {
     std::size_t parameters = 0;
     std::size_t gradients = 0;
-    std::size_t optimizer = 0;  // master weights, if any, and what else it keeps
+    std::size_t optimizer = 0;  // master weights, if any, and what else the optimizer keeps
 
     [[nodiscard]] std::size_t total() const { return parameters + gradients + optimizer; }
     bool operator==(const ModelStates&) const = default;
 };
 
-/// What one rank holds when backward has made the gradients: without activations, buffers, and the room
-/// for messages.
+/// Counts what one rank holds when backward has made the gradients, to the byte. Activations, buffers and room
+/// for messages do not count.
 ///
-/// In every stage but none all parameters lie in one row, and all gradients in another. A row is p shards
-/// of equal length, n / p elements rounded up: where p does not divide n, its end is filled up with
-/// elements that mean nothing, and take room all the same.
+/// In every stage but none, all parameters lie in one row, and all gradients in another. A row is p shards of
+/// equal length, n / p elements rounded up. Where p does not divide n, padding fills the end of the row, and
+/// counts as well.
 ///
 /// n        parameters of the model, each a number.
 /// p        how many ranks.
 /// returns  bytes; the same on every rank.
 ///
-/// Cost    no message; a few operations.
+/// Cost    no message; a few operations: no loop over n or p.
 /// Errors  std::invalid_argument if p < 1.
 /// Source  Rajbhandari, Rasley, Ruwase & He (2020), "ZeRO: Memory optimizations toward training trillion
 ///         parameter models", sections 3.1 and 5.
@@ -50,11 +50,11 @@ ModelStates memory_model(
     std::size_t n, int p, ZeroStage stage, Precision precision, OptimizerKind optimizer
 );
 
-/// How large a model may be: the most parameters whose states, memory_model(...).total(), have room.
+/// Finds the largest model: the most parameters for which memory_model(...).total() is at most `bytes`.
 ///
-/// bytes    that each rank has for them.
+/// bytes    that each rank has for the states.
 ///
-/// Cost    no message; a few operations: no loop over sizes.
+/// Cost    no message; a few operations: no loop over sizes or ranks.
 /// Errors  std::invalid_argument if p < 1.
 std::size_t largest_model(
     std::size_t bytes, int p, ZeroStage stage, Precision precision, OptimizerKind optimizer

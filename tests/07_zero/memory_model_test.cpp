@@ -2,135 +2,11 @@
 #include "exercises/07_zero/memory_model.hpp"
 
 #include <limits>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "tests/harness/harness.hpp"
+#include "tests/07_zero/model_bytes.hpp"
 
 using namespace dist;
 using namespace dist::harness;
-
-namespace {
-
-using enum ZeroStage;
-using enum Precision;
-using enum OptimizerKind;
-
-constexpr ZeroStage kStages[] = {
-    ZeroStage::none, ZeroStage::optimizer, ZeroStage::gradients, ZeroStage::parameters};
-const char* const kStageNames[] = {"none", "optimizer", "gradients", "parameters"};
-const char* const kOptimizerNames[] = {"sgd", "momentum", "adam"};
-
-struct Setting {
-    std::size_t n = 0;
-    int p = 1;
-    ZeroStage stage = none;
-    Precision precision = mixed;
-    OptimizerKind optimizer = adam;
-};
-
-std::string text_of(const Setting& s) {
-    std::ostringstream text;
-    text << (s.n > 0 ? std::to_string(s.n) + " parameters, " : "") << "p = " << s.p << ", stage "
-         << kStageNames[static_cast<int>(s.stage)] << ", "
-         << (s.precision == mixed ? "mixed" : "fp32") << ", "
-         << kOptimizerNames[static_cast<int>(s.optimizer)];
-    return text.str();
-}
-
-ModelStates states(const Setting& s) {
-    return memory_model(s.n, s.p, s.stage, s.precision, s.optimizer);
-}
-
-/// One of the three parts: `each` bytes an element, of all parameters or of a shard.
-///
-/// reason  of `each`.
-Comparison part(
-    const char* what,
-    std::size_t got,
-    std::size_t each,
-    const std::string& reason,
-    bool sharded,
-    const Setting& s
-) {
-    const auto p = static_cast<std::size_t>(s.p);
-    const std::size_t shard = s.n / p + (s.n % p > 0 ? 1 : 0);
-    const std::size_t row = s.stage == none ? s.n : p * shard;
-    const std::size_t elements = sharded ? shard : row;
-    const std::size_t right = each * elements;
-    if (got == right) {
-        return {};
-    }
-    std::ostringstream text;
-    text << what << ": expected " << right << " bytes, got " << got;
-    if (sharded && (got == each * s.n || got == each * row)) {
-        text << ": that is all of it, and this stage shares it out";
-    } else if (!sharded && got == each * s.n) {
-        text << ": the row is as long as p shards, also where every rank holds all of it";
-    } else if (!sharded && got == each * p * shard) {
-        text << ": nothing is cut, so nothing is filled up";
-    } else if (!sharded && got == each * shard) {
-        text << ": that is a shard, and in this stage every rank holds all of it";
-    } else if (got == each * (s.n / p)) {
-        text << ": n / p is rounded down, the rest lies on no rank";
-    } else if (got == each * s.n / p) {
-        text << ": every shard has whole elements, and all are as long";
-    } else if (elements > 0 && got % elements == 0) {
-        text << ": " << got / elements << " bytes an element, and it takes " << each << ": "
-             << reason;
-    }
-    return {false, text.str()};
-}
-
-Comparison right(const Setting& s) {
-    constexpr std::size_t kKept[] = {0, 4, 8};
-    const std::size_t element = s.precision == mixed ? 2 : 4;
-    const std::size_t master = s.precision == mixed ? 4 : 0;
-    const std::size_t kept = kKept[static_cast<int>(s.optimizer)];
-    const std::string keeps = std::to_string(master) + " for master weights, " +
-                              std::to_string(kept) + " that " +
-                              kOptimizerNames[static_cast<int>(s.optimizer)] + " keeps";
-    const std::string width = s.precision == mixed ? "bfloat16 or float16" : "float32";
-    const auto shared = [&](ZeroStage stage) { return s.stage >= stage; };
-    const ModelStates got = states(s);
-    for (const Comparison& result :
-         {part("parameters", got.parameters, element, width, shared(ZeroStage::parameters), s),
-          part("gradients", got.gradients, element, width, shared(ZeroStage::gradients), s),
-          part(
-              "optimizer", got.optimizer, master + kept, keeps, shared(ZeroStage::optimizer), s
-          )}) {
-        if (!result) {
-            return result;
-        }
-    }
-    return {};
-}
-
-/// Is n the most that has room?
-Comparison largest(std::size_t room, Setting s) {
-    const std::size_t n = largest_model(room, s.p, s.stage, s.precision, s.optimizer);
-    const auto total = [&](std::size_t parameters) {
-        s.n = parameters;
-        return states(s).total();
-    };
-    const std::string text = std::to_string(n) + " parameters: ";
-    if (n > 0 && total(n) > room) {
-        return {false, text + "they take " + std::to_string(total(n)) + " bytes"};
-    }
-    if (total(n + 1) <= room) {
-        std::size_t more = 1;
-        while (total(n + 2 * more) <= room) {
-            more *= 2;
-        }
-        return {
-            false, text + std::to_string(more) + " more have room, in " +
-                       std::to_string(total(n + more)) + " bytes"};
-    }
-    return {};
-}
-
-}  // namespace
 
 TEST_CASE("memory_model has 16 bytes a parameter for adam in mixed precision: 2, 2 and 12") {
     on_ranks({1}, [](const Communicator&) {
@@ -191,6 +67,38 @@ TEST_CASE("memory_model counts a trillion parameters on 1024 ranks") {
     });
 }
 
+TEST_CASE("memory_model counts more than 2^31 elements in a shard, and more than 2^53 in a model") {
+    on_ranks({1}, [](const Communicator&) {
+        constexpr std::size_t kMore = (std::size_t{1} << 53U) + 1;
+        for (const ZeroStage stage : kStages) {
+            for (const Setting& s :
+                 {Setting{.n = (std::size_t{1} << 31U) + 1, .p = 1, .stage = stage},
+                  Setting{.n = (std::size_t{1} << 33U) + 1, .p = 2, .stage = stage},
+                  Setting{.n = kMore, .p = 1, .stage = stage},
+                  Setting{.n = 2 * kMore + 1, .p = 2, .stage = stage},
+                  Setting{.n = kMore, .p = 100'000, .stage = stage}}) {
+                INFO(text_of(s));
+                CHECK(right(s));
+            }
+        }
+    });
+}
+
+TEST_CASE("both take a few operations for as many ranks as an int can count") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const ZeroStage stage : kStages) {
+            for (const std::size_t n : {std::size_t{1}, std::size_t{1} << 32U}) {
+                const Setting s{.n = n, .p = std::numeric_limits<int>::max(), .stage = stage};
+                INFO(text_of(s) << ": a loop over ranks takes seconds, and this test many of them");
+                for (int time = 0; time < 100; ++time) {
+                    REQUIRE(right(s));
+                    REQUIRE(largest((std::size_t{1} << 34U) + n, s));
+                }
+            }
+        }
+    });
+}
+
 TEST_CASE("largest_model says how large a model may be on 64 ranks of 80 GB") {
     on_ranks({1}, [](const Communicator&) {
         for (const ZeroStage stage : kStages) {
@@ -223,8 +131,9 @@ TEST_CASE("largest_model takes a few operations for a petabyte") {
     on_ranks({1}, [](const Communicator&) {
         for (const ZeroStage stage : kStages) {
             const Setting s{.p = 3, .stage = stage};
-            INFO(text_of(s) << "; 10^15 bytes: a loop over sizes never ends");
+            INFO(text_of(s) << "; 10^15 bytes, and 2^60: a loop over sizes never ends");
             CHECK(largest(1'000'000'000'000'000, s));
+            CHECK(largest((std::size_t{1} << 60U) - 1, s));
         }
     });
 }
