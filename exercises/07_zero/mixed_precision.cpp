@@ -7,8 +7,7 @@ namespace dist {
 MixedPrecisionOptimizer::MixedPrecisionOptimizer(
     std::vector<at::Tensor> parameters, const nn::OptimizerOptions& options
 )
-    // TODO: the optimizer steps the master weights: tensors of its own, in float32. Give it those; then
-    // its step() is half of yours. What is to be known, on all ranks, before it may be called?
+    // TODO: which tensors should optimizer_ step? And what must every rank know before it may step them?
     : parameters_(parameters), optimizer_(options, {}) {
     throw NotImplemented("MixedPrecisionOptimizer");
 }

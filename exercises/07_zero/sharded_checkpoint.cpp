@@ -12,8 +12,8 @@ std::vector<nn::TensorPart> parts_of_shard(
     const at::Tensor& shard,
     const Communicator& comm
 ) {
-    // TODO: a tensor is an interval of the row, and so is the shard: what have both?
-    // Then save_sharded: who must be done before the index is written? Who learns that one is not?
+    // TODO: where in the row does a tensor begin and end, and where the shard? What do they have in common?
+    // Then save_sharded: what must be true before the index is written, and how does every rank know it?
     throw NotImplemented("sharded_checkpoint");
 }
 

@@ -9,8 +9,8 @@
 namespace dist {
 
 at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p) {
-    // TODO: a row of zeros first; parameter.set_data(part) makes a parameter a view of its part. With the
-    // rows cut evenly, rank r's shard is the chunk that your ring_reduce_scatter finishes on rank r.
+    // TODO: make the row, fill it, and turn each parameter into a view of it. Then step(): which chunk of a
+    // row does your ring_reduce_scatter finish on rank r?
     // Given: nn::floats(row) for the collectives, nn::expect_trainable(parameters, "Zero1") to refuse others.
     throw NotImplemented("flatten_parameters");
 }

@@ -1,4 +1,4 @@
-// Exercise 07: each rank steps its shard of the parameters, and keeps the optimizer's state of no other.
+// Exercise 07: each rank steps its own shard of the parameters, and keeps optimizer state only for that shard.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,21 +12,21 @@
 
 namespace dist {
 
-/// Lays parameters side by side in one row, in their order. Each becomes a view of its part, with its shape
-/// and its values, and gives its own memory back.
+/// Lays parameters side by side in one row, in their order. Each parameter becomes a view of its part of the row,
+/// and its old memory is freed. Its shape, its elements to the bit, and requires_grad stay.
 ///
-/// parameters  of one dtype, on one device; each once.
-/// p           shards that the row is to be cut into.
-/// returns     the row: p shards of equal length, n / p elements rounded up; its end is filled up with zeros.
+/// parameters  of one dtype, on one device; each once; in memory in any way.
+/// p           how many shards the row will be cut into.
+/// returns     the row: p shards of equal length, n / p elements rounded up, with zeros at the end as padding.
 ///
-/// Cost    no message; the row, and each parameter is copied once.
+/// Cost    no message; memory for the row; each parameter is copied once.
 /// Errors  std::invalid_argument, before anything is changed, if p < 1 or there are two dtypes.
 at::Tensor flatten_parameters(std::span<const at::Tensor> parameters, int p);
 
-/// The tensors' parts of a row in which they lie side by side: views, each with its tensor's shape.
+/// Cuts a row into views, one for each tensor and with its shape, side by side in the tensors' order.
 ///
-/// row      (n), n at least the elements of all of them. What their values are is of no matter.
-/// tensors  in their order.
+/// row      (n), n at least the elements of all tensors.
+/// tensors  only their shapes count.
 ///
 /// Cost     no message, no copy.
 std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tensor> tensors);
@@ -38,21 +38,21 @@ std::vector<at::Tensor> views_of(const at::Tensor& row, std::span<const at::Tens
 /// Cost     no message, no copy.
 at::Tensor shard_of(const at::Tensor& row, const Communicator& comm);
 
-/// ZeRO-1: an optimizer whose state is cut into p shards. A step of training:
+/// ZeRO-1: an optimizer that keeps a p-th of its state on each rank. A step of training:
 ///
 ///     optimizer.zero_grad();
 ///     loss.backward();           // each rank's own gradients
-///     optimizer.step();          // their mean; each rank steps its shard; all have all parameters
+///     optimizer.step();          // averages them; each rank steps its shard; all get all parameters
 ///
-/// Parameters lie in one row and gradients in another, as flatten_parameters() makes them: shard r is rank
-/// r's. Each rank holds memory_model(n, p, ZeroStage::optimizer, ...) bytes, and not one more.
+/// Parameters lie in one row and gradients in another, as flatten_parameters() makes them; rank r steps shard r.
+/// Between two calls each rank holds memory_model(n, p, ZeroStage::optimizer, ...) bytes, and not one more.
 ///
 /// Source  Rajbhandari et al. (2020), "ZeRO: Memory optimizations toward training trillion parameter models",
 ///         section 5.1.
 class Zero1 {
   public:
     /// parameters  the model's, in float32: leaves that require gradients, each once, the same on every rank.
-    ///             They and their gradients become views.
+    ///             They and their gradients become views. Older gradients are thrown away.
     /// options     of the optimizer that steps the shard.
     /// comm        outlives this.
     ///
@@ -68,25 +68,26 @@ class Zero1 {
     Zero1(Zero1&&) = delete;
     Zero1& operator=(Zero1&&) = delete;
 
-    /// All gradients are zeros, and lie in their row.
+    /// Puts every gradient in its place in the row, as zeros.
     void zero_grad();
 
-    /// Averages the gradients over all ranks, each divided by p before they are added up; steps this rank's
-    /// shard by the mean; collects the others'. A gradient that was thrown away, or lies elsewhere, is moved
-    /// into the row: one that is not there counts as zeros. Gradients have no particular values afterwards.
+    /// Averages the gradients over all ranks: divides them by p, then adds them up. Steps this rank's shard by
+    /// the mean, and collects the other ranks' shards. A gradient that lies elsewhere, in any layout, is moved
+    /// into the row; one that is not there, on this rank or on all, counts as zeros. Afterwards the gradients
+    /// lie in the row with any values.
     ///
     /// Collective: every rank of the communicator makes this call.
     ///
     /// Cost    2(p-1) messages of a shard each: one ring reduce-scatter of the gradients, one ring all-gather
     ///         of the parameters. As much as one ring all-reduce.
-    /// Errors  dist::Error if a message fails.
+    /// Errors  dist::Error if a message fails; if none has come through, no parameter has changed.
     void step();
 
-    /// What steps this rank's shard: its one parameter is that shard. It may be given another rate.
+    /// The optimizer of this rank's shard, which is its only parameter. You may set another rate.
     [[nodiscard]] nn::Optimizer& optimizer();
 
   private:
-    struct State;  // the rows, and what belongs to them; in your .cpp
+    struct State;  // what you need to know between two calls; in your .cpp
     std::unique_ptr<State> state_;
 };
 

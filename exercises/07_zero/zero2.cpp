@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
-#include "course/nn/gradient_row.hpp"
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
@@ -19,8 +18,9 @@ Zero2::Zero2(
     const nn::OptimizerOptions& options,
     const Communicator& comm
 ) {
-    // TODO: a row of weights and an nn::GradientRow for each bucket, an optimizer of the rows' shards, an
-    // nn::GradientHook for each parameter. nn::at_end_of_backward(f) calls f when backward has ended.
+    // TODO: what does a bucket need from one gradient to the next, and when can its memory go? Which bucket may
+    // send when a gradient has come, and which only when backward has ended?
+    // Given: nn::GradientHook, nn::at_end_of_backward(f), and what you wrote for zero1.
     throw NotImplemented("Zero2");
 }
 

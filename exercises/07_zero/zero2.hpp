@@ -1,4 +1,4 @@
-// Exercise 07: gradients, too, are kept in shards: they meet bucket by bucket, while backward makes others.
+// Exercise 07: each rank keeps a shard of the gradients, too. Backward averages them bucket by bucket.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,26 +16,27 @@ namespace dist {
 /// ZeRO-2: as Zero1, and a rank keeps only its shard of the gradients. A step of training:
 ///
 ///     optimizer.zero_grad();
-///     loss.backward();      // a bucket meets those of the others when its last gradient is there
-///     optimizer.step();     // each rank steps its shards; all have all parameters
+///     loss.backward();      // averages a bucket over the ranks as soon as its last gradient is there
+///     optimizer.step();     // each rank steps its shards; all get all parameters
 ///
-/// The parameters of each bucket lie in a row, as flatten_parameters() makes it: its shard r is rank r's.
-/// The bucket's gradients have a row as well, from the first one that comes until they have met; then the
-/// rank's shard of their mean is all that is left. No parameter has a gradient after backward.
+/// The parameters of each bucket lie in a row, as flatten_parameters() makes it; rank r steps shard r. The
+/// gradients of a bucket have a row as well, from the first one that comes until they are averaged. Then only
+/// this rank's shard of the mean is left. After backward no parameter has a gradient.
 ///
 /// When backward has ended, each rank holds memory_model(n, p, ZeroStage::gradients, ...) bytes, added up over
-/// the buckets, and not one more. On the way it holds besides them the rows of the buckets that are being
-/// filled, and the gradient that has just come: where gradients come in the order of the buckets, that is one row.
+/// the buckets, and not one more. During backward it also holds the gradient that has just come, and the rows
+/// of the buckets that are being filled: one row, where gradients come in the order of the buckets.
 ///
 /// Source  Rajbhandari et al. (2020), "ZeRO: Memory optimizations toward training trillion parameter models",
 ///         section 5.2.
 class Zero2 {
   public:
     /// parameters  the model's, in float32: leaves that require gradients, each once, the same on every rank.
-    ///             They become views. A backward from them, on any rank, is one on all ranks.
-    /// limits      bytes, for gradient_buckets(), of the model's order backwards.
+    ///             They become views. Older gradients are thrown away.
+    /// limits      bytes, for gradient_buckets() with the model's order backwards.
     /// options     of the optimizer that steps the shards.
-    /// comm        outlives this. Collective: every rank makes backward() and step().
+    /// comm        outlives this. Collective: every rank makes the same calls of backward() and step(), and each
+    ///             backward brings the gradient of at least one parameter on every rank.
     ///
     /// Errors      std::invalid_argument, before anything is changed, for other parameters or limits.
     Zero2(
@@ -45,34 +46,34 @@ class Zero2 {
         const Communicator& comm
     );
 
-    /// From here on, backward leaves the parameters alone.
+    /// From here on backward leaves the parameters alone, also where the loss is there already.
     ~Zero2();
     Zero2(const Zero2&) = delete;
     Zero2& operator=(const Zero2&) = delete;
     Zero2(Zero2&&) = delete;
     Zero2& operator=(Zero2&&) = delete;
 
-    /// Throws all gradients away: the shards, and what a backward that ended with an error left behind.
+    /// Throws all gradients away: the shards, and what is left of a backward that ended with an error.
     void zero_grad();
 
-    /// Steps this rank's shards by the mean of all ranks' gradients, each divided by p before they are added
-    /// up, and collects the others' shards. Where backward ran several times since zero_grad(), by the sum of
-    /// the means; where it did not, no parameter changes.
+    /// Steps this rank's shards by the mean of all ranks' gradients, and collects the other ranks' shards.
+    /// Gradients are divided by p, then added up. If backward ran several times since zero_grad(), steps by the
+    /// sum of the means; if it did not run, no parameter changes, also with momentum or weight decay.
     ///
-    /// A gradient that backward did not bring, on this rank or on any, counts as zeros. Buckets meet in one
-    /// order, on all ranks the same, in whatever order their gradients come: a full one waits for those
-    /// before it, and when backward ends all meet that have not.
+    /// A gradient that backward did not bring, on this rank or on any, counts as zeros. All ranks average the
+    /// buckets in the order of buckets(), in whatever order gradients come: a full bucket waits for those before
+    /// it, and the end of backward averages the rest.
     ///
     /// Cost    of each backward: for each bucket p-1 messages of a shard, one ring reduce-scatter. Of step():
     ///         for each bucket p-1 messages of a shard, one ring all-gather.
-    /// Errors  dist::Error if a message fails, out of backward() or of step().
+    /// Errors  dist::Error if a message fails, from backward() or step(). zero_grad() makes a new beginning.
     void step();
 
-    /// What steps this rank's shards: one parameter for each bucket, in the order of buckets(). Its gradients
-    /// are the rank's shards of the mean. It may be given another rate.
+    /// The optimizer of this rank's shards: one parameter for each bucket, in the order of buckets(). Their
+    /// gradients are this rank's shards of the mean. You may set another rate.
     [[nodiscard]] nn::Optimizer& optimizer();
 
-    /// The plan, in the order in which buckets meet.
+    /// The buckets, in the order in which they are averaged.
     [[nodiscard]] const std::vector<Bucket>& buckets() const;
 
   private:

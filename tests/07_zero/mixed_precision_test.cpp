@@ -2,6 +2,7 @@
 #include "exercises/07_zero/mixed_precision.hpp"
 
 #include <ATen/ops/full.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "tests/07_zero/sixteen_bits.hpp"
 #include "tests/harness/words/bytes.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/two_alive.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -195,6 +197,131 @@ TEST_CASE("a parameter without a gradient is left alone, and zero_grad throws al
     });
 }
 
+TEST_CASE("a parameter without a gradient keeps the values that it was given since") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const std::vector<at::Tensor> parameters = {leaf({1}, at::kHalf), leaf({3}, at::kHalf)};
+        MixedPrecisionOptimizer optimizer(parameters, kPlain);
+        parameters[1].detach().fill_(9);  // as who freezes a layer and loads another one's weights
+        set_gradient(parameters[0], {1});
+        CHECK(optimizer.step(1, comm));
+        INFO("the second parameter was set to 9, and has no gradient");
+        const Comparison result = holds(
+            parameters[1], {9}, {{{3}, "that is its master weight, rounded: leave it alone"}}
+        );
+        CHECK(result);
+    });
+}
+
+TEST_CASE("what a step leaves that ended with an error is not in the next one") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const std::vector<double> scales = {1, 0, -1, double{kNan}};  // of the step that fails
+        for (const double scale : scales) {
+            const std::vector<at::Tensor> parameters = {
+                leaf({1, 2}, at::kHalf), leaf({3}, at::kHalf)};
+            MixedPrecisionOptimizer optimizer(parameters, kOptions[0]);
+            set_gradient(parameters[0], {8, 8});
+            set_gradient(parameters[1], {8});
+            const std::vector<float> before = all_values(optimizer, parameters);
+            const Answer got = [&] {
+                const FailingMessages failing;
+                return answer(comm, [&] { optimizer.step(scale, comm); });
+            }();
+            INFO(
+                (scale == 1 ? std::string("every message of a step failed")
+                            : "a step with scale " + std::to_string(scale))
+                << "; then the first parameter alone has a gradient, 4"
+            );
+            CHECK(got.what == (scale == 1 ? kError : kInvalidArgument));
+            const Comparison kept = same(all_values(optimizer, parameters), before);
+            CHECK(kept);
+            optimizer.zero_grad();
+            set_gradient(parameters[0], {4, 4});
+            CHECK(optimizer.step(1, comm));
+            const Comparison second = holds(
+                optimizer.masters()[1], {3}, {{{1}, "a gradient in float32 was left behind"}}
+            );
+            CHECK(second);
+            const Comparison first = holds(optimizer.masters()[0], {0, 1});
+            CHECK(first);
+        }
+    });
+}
+
+TEST_CASE("a rank without gradients hears of the others', and tells them that it is fine") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        for (int where = 0; where < comm.size(); ++where) {
+            for (const float gradient : {1.0F, kInfinity}) {
+                const at::Tensor x = leaf({1}, at::kHalf);
+                MixedPrecisionOptimizer optimizer({x}, kPlain);
+                if (comm.rank() == where) {
+                    set_gradient(x, {gradient});
+                }
+                INFO("rank " << where << " alone has a gradient, " << gradient);
+                CHECK(optimizer.step(1, comm) == (gradient == 1));
+            }
+        }
+    });
+}
+
+TEST_CASE("parameters and gradients may lie in memory in any way, and be of both dtypes") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const Layouts all;
+        MixedPrecisionOptimizer optimizer(all.parameters, kPlain);
+        std::vector<std::vector<float>> expected;
+        for (std::size_t i = 0; i < all.parameters.size(); ++i) {
+            all.parameters[i].mutable_grad() = all.gradients[i];
+            expected.push_back(values_of(all.parameters[i]));
+            const std::vector<float> step = values_of(all.gradients[i]);
+            for (std::size_t k = 0; k < step.size(); ++k) {
+                expected[i][k] -= step[k] / 4;
+            }
+        }
+        CHECK(optimizer.step(4, comm));
+        for (std::size_t i = 0; i < all.parameters.size(); ++i) {
+            INFO(all.names[i]);
+            const Comparison masters = holds(optimizer.masters()[i], expected[i]);
+            CHECK(masters);
+            const at::Tensor rounded = filled({all.parameters[i].numel()}, expected[i]);
+            const Comparison result = same(
+                values_of(all.parameters[i]), values_of(rounded.to(all.parameters[i].scalar_type()))
+            );
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("two optimizers, or two scalers, know nothing of each other") {
+    two_alive("MixedPrecisionOptimizer", [](std::size_t which, const Communicator& comm) {
+        const auto n = static_cast<float>(which + 1);
+        const at::Tensor x = leaf(std::vector<float>(which + 1, n), at::kHalf);
+        const auto optimizer = std::make_shared<MixedPrecisionOptimizer>(std::vector{x}, kPlain);
+        const auto step = [=, &comm](float gradient) {
+            set_gradient(x, std::vector<float>(which + 1, gradient));
+            optimizer->step(1, comm);
+        };
+        return Life{
+            .calls = {[=] { step(2 * n); }, [=] { step(kInfinity); }, [=] { step(n); }},
+            .outcome = [=] { return holds(x, std::vector<float>(which + 1, -2 * n)); }};
+    });
+    two_alive(
+        "LossScaler",
+        [](std::size_t which, const Communicator&) {
+            const auto scaler = std::make_shared<LossScaler>(8, 3);
+            const auto update = [=](bool taken) { return [=] { scaler->update(taken); }; };
+            const bool doubles = which == 0;  // the other's window begins anew
+            return Life{
+                .calls = {update(true), update(doubles), update(doubles), update(true)},
+                .outcome = [=] {
+                    return same(
+                        std::vector{static_cast<float>(scaler->scale())},
+                        std::vector{doubles ? 16.0F : 2.0F}
+                    );
+                }};
+        },
+        {1}
+    );
+}
+
 TEST_CASE("between two steps it holds 4 bytes a parameter and what the optimizer keeps, no more") {
     nn::count_memory();
     on_ranks({2, 1}, [](const Communicator& comm) {
@@ -261,10 +388,12 @@ TEST_CASE("parameters of another dtype and scales that are not above 0 are refus
             CHECK(got.traffic.messages_sent == 0);
         };
         for (const auto dtype : {at::kFloat, at::kDouble}) {
-            INFO("a parameter of " << dtype);
-            refused([&] {
-                MixedPrecisionOptimizer({leaf({1}, at::kHalf), leaf({1}, dtype)}, kPlain);
-            });
+            for (std::size_t where = 0; where < 3; ++where) {
+                std::vector<at::Tensor> parameters(3, leaf({1}, at::kHalf));
+                parameters[where] = leaf({1}, dtype);
+                INFO("parameter " << where << " of 3 is of " << dtype);
+                refused([&] { MixedPrecisionOptimizer(parameters, kPlain); });
+            }
         }
         const at::Tensor x = leaf({1}, at::kHalf);
         MixedPrecisionOptimizer optimizer({x}, kPlain);

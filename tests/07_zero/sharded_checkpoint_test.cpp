@@ -4,14 +4,19 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "course/nn/memory.hpp"
+#include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "tests/07_zero/checkpoints.hpp"
 #include "tests/07_zero/held_parts.hpp"
 #include "tests/07_zero/trainees.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -41,21 +46,86 @@ TEST_CASE("parts_of_shard has what a shard holds of each tensor, and nothing of 
     });
 }
 
+TEST_CASE("no two saves have one number, also of two processes that have begun alike") {
+    on_ranks({2}, [](const Communicator& comm) {
+        const fs::path folder = empty_folder(comm, "of rank " + std::to_string(comm.rank()));
+        const Communicator alone = comm.split(comm.rank());
+        constexpr std::size_t kSaves = 12;
+        std::vector<float> numbers(2 * kSaves);
+        for (std::size_t i = 0; i < kSaves; ++i) {
+            save_and_look(folder, 1, {}, alone);
+            const std::vector<std::string> parts = files_in(folder, "part-");
+            REQUIRE(parts.size() == 1);
+            numbers[static_cast<std::size_t>(comm.rank()) * kSaves + i] =
+                std::stof(parts[0].substr(std::string("part-").size()));
+        }
+        ring_all_gather(numbers, comm);
+        const std::set<float> all(numbers.begin(), numbers.end());
+        INFO(
+            kSaves << " saves of each of two processes, each in a folder of its own: a run that "
+                      "begins anew must not draw the numbers of the one before"
+        );
+        CHECK(all.size() == numbers.size());
+    });
+}
+
 TEST_CASE("parts_of_shard refuses a tensor without a name, and a shard of another length") {
     on_ranks({2, 1, 3}, [](const Communicator& comm) {
         const Tensors tensors = zeros({{4}, {3}});
-        const Names names = names_of(tensors);
+        const Names names = {"layer0", "layer1", "layer2"};
         const std::int64_t right = ceil_div(7, comm.size());
         const auto refused = [&](std::size_t n, std::int64_t length) {
-            INFO("7 elements of 2 tensors with " << n << " names; a shard of " << length);
-            const Answer got = answer(comm, [&] {
-                parts_of_shard(std::span(names).first(n), tensors, at::zeros({length}), comm);
-            });
-            CHECK(got.what == kInvalidArgument);
+            const at::Tensor shard = at::zeros({length});
+            refuses(
+                comm,
+                "7 elements of 2 tensors with " + std::to_string(n) + " names, a shard of " +
+                    std::to_string(length),
+                [&] { parts_of_shard(std::span(names).first(n), tensors, shard, comm); },
+                as_now({shard})
+            );
         };
         refused(1, right);
+        refused(3, right);
         refused(2, right - 1);
         refused(2, right + 1);
+    });
+}
+
+TEST_CASE("tensors may have more than 2^31 elements, and more than 2^53") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const fs::path folder = empty_folder(comm);
+        const std::int64_t p = comm.size();
+        for (const std::int64_t large :
+             {std::int64_t{1} << 31, std::int64_t{1} << 32, (std::int64_t{1} << 53) + 1}) {
+            // one number in memory stands for all: what counts is where a part begins
+            const at::Tensor one = at::ones({1});
+            const Tensors tensors = {one.expand({large}), one.expand({5})};
+            const std::int64_t length = (large + 5 + p - 1) / p;
+            const Names names = {"large", "small"};
+            const Parts parts = parts_of_shard(names, tensors, one.expand({length}), comm);
+            INFO("a tensor of " << large << " elements and one of 5, on " << p << " ranks");
+            REQUIRE_FALSE(parts.empty());
+            const std::int64_t first = comm.rank() * length;
+            const Parts right = {
+                {"large", large, first, one.expand({std::min(length, large - first)})},
+                {"small", 5, 0, one.expand({large + 5 - std::max(first, large)})}};
+            const bool last = comm.rank() + 1 == comm.size();
+            CHECK(text_of(parts) == text_of(last ? right : Parts{right[0]}));
+
+            const auto piece = [&](float value) {
+                return Parts{
+                    {"large", large, large - 3 * p + 3 * comm.rank(),
+                     at::full({3}, value + static_cast<float>(comm.rank()))}};
+            };
+            const Parts loaded = piece(-100);
+            const std::int64_t step = large + (1 << 29);  // a float rounds it up, a double down
+            save_sharded(folder, step, piece(1), comm);
+            const Comparison same_as_saved = same_step(load_sharded(folder, loaded, comm), step);
+            CHECK(same_as_saved);
+            INFO("each rank saves and loads 3 of its last elements");
+            const Comparison result = same(elements(loaded[0].data), elements(piece(1)[0].data));
+            CHECK(result);
+        }
     });
 }
 
@@ -65,7 +135,7 @@ TEST_CASE("what p ranks have saved, q ranks load, for all p and q from 1 to 4") 
             const fs::path folder = empty_folder(comm);
             for (const int p : {2, 3, 1, 4}) {
                 on_first(p, comm, [&](const Communicator& some) {
-                    save_sharded(folder, p, HeldModel(shapes, some).parts, some);
+                    save_and_look(folder, p, HeldModel(shapes, some).parts, some);
                 });
                 for (const int q : {2, 3, 1, 4}) {
                     on_first(q, comm, [&](const Communicator& some) {
@@ -207,6 +277,38 @@ TEST_CASE("a save leaves a part of each rank and the index, and nothing of saves
                 CHECK(std::ranges::count(files, "part-5-0") == 0);
             });
         }
+    });
+}
+
+TEST_CASE("a folder may lie deep, and have long names; texts name it whole") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const fs::path folder = empty_folder(comm) / "not there yet" / std::string(255, 'x') /
+                                "a \"name\", and another/" / "Zürich";
+        save_and_look(folder, 1, ten(100), comm);
+        check_loaded(folder, 1, 100, comm);
+        on_rank_0(comm, [&] { fs::remove(folder / files_in(folder, "part-")[0]); });
+        const std::string path = (folder / "part-").string();
+        check_refused(folder, ten(0), path, comm);
+        on_rank_0(comm, [&] { fs::remove(folder / "index"); });
+        check_refused(folder, ten(0), (folder / "index").string(), comm);
+    });
+}
+
+TEST_CASE("what cannot be removed keeps nothing else from being removed") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const fs::path folder = empty_folder(comm);
+        const auto lies = [&](const char* name) {
+            fs::create_directories(folder / name);
+            set_content(folder / name / "file", "of somebody");
+        };
+        // one is found before the old parts, one after them, in whatever order files are found
+        on_rank_0(comm, [&] { lies("part-0-0"); });
+        save_sharded(folder, 1, ten(0), comm);
+        on_rank_0(comm, [&] { lies("part-9-9"); });
+        save_sharded(folder, 2, ten(100), comm);
+        INFO("two folders whose names begin with part- stand there, with a file in each");
+        CHECK(files_in(folder, "part-").size() == static_cast<std::size_t>(comm.size()) + 2);
+        check_loaded(folder, 2, 100, comm);
     });
 }
 

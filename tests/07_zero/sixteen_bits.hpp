@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "exercises/07_zero/mixed_precision.hpp"
@@ -40,6 +41,34 @@ inline Comparison holds(
 ) {
     return same(values_of(tensor), expected, 0.0, suspicions);
 }
+
+/// Parameters, and gradients that lie in memory in another way.
+struct Layouts {
+    std::vector<std::string> names = {
+        "a transposed parameter, its gradient in rows", "a gradient that is transposed",
+        "every second column; its gradient is one number for all", "a number", "no element"};
+    std::vector<at::Tensor> parameters;
+    std::vector<at::Tensor> gradients;
+
+    Layouts() {
+        const auto whole = [](at::IntArrayRef shape, std::uint64_t salt, at::ScalarType dtype) {
+            return filled(shape, 0, salt).to(dtype);
+        };
+        parameters = {
+            whole({3, 2}, 1, at::kHalf).t(), whole({2, 3}, 2, at::kBFloat16),
+            whole({3, 4}, 3, at::kBFloat16).slice(1, 0, 4, 2), whole({}, 4, at::kHalf),
+            whole({0}, 5, at::kHalf)};
+        // more than float16 can hold
+        parameters[1].fill_(0x1p+20F);
+        gradients = {
+            whole({2, 3}, 6, at::kHalf), whole({3, 2}, 7, at::kBFloat16).t(),
+            whole({1, 1}, 8, at::kBFloat16).expand({3, 2}), whole({}, 9, at::kHalf),
+            whole({0}, 10, at::kHalf)};
+        for (const at::Tensor& parameter : parameters) {
+            parameter.requires_grad_();
+        }
+    }
+};
 
 /// Master weights and parameters, one after the other.
 inline std::vector<float> all_values(

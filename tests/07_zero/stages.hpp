@@ -3,10 +3,14 @@
 
 #include <functional>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/07_zero/models.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/two_alive.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 namespace dist::harness {
 
@@ -131,32 +135,50 @@ inline void works_in_groups(const Stage& stage) {
 inline void refuses_other_parameters(
     const std::function<void(const Tensors&, const Communicator&)>& make
 ) {
-    on_ranks({2}, [&](const Communicator& comm) {
+    on_ranks({2, 1}, [&](const Communicator& comm) {
         const at::Tensor good = filled({2}, {1, 2}).requires_grad_();
-        const void* const place = good.data_ptr();
-        const auto refused = [&](const Tensors& parameters) {
-            const Answer got = answer(comm, [&] { make(parameters, comm); });
-            CHECK(got.what == kInvalidArgument);
-            INFO("nothing is changed, and no message is sent");
-            CHECK(good.data_ptr() == place);
-            CHECK(got.traffic.messages_sent == 0);
+        good.mutable_grad() = filled({2}, {3, 4});
+        const auto as_before = as_now({good});
+        const auto refused = [&](const std::string& what, const at::Tensor& bad) {
+            for (const Tensors& parameters : {Tensors{good, bad}, Tensors{bad, good}}) {
+                refuses(
+                    comm, what, [&] { make(parameters, comm); }, as_before
+                );
+            }
+            const Tensors only_here = comm.rank() == 0 ? Tensors{good, bad} : Tensors{};
+            const auto call = [&] { make(only_here, comm); };
+            refuses(comm, what + ", on rank 0 alone", call, as_before, {0});
         };
-        {
-            INFO("a parameter that is frozen");
-            refused({good, filled({2}, {1, 2})});
+        refused("a parameter that is frozen", filled({2}, {1, 2}));
+        refused("no leaf", good.mul(2));
+        refused("double", filled({2}, {1, 2}).to(at::kDouble).requires_grad_());
+        refused("tied weights, one tensor twice", good);
+    });
+}
+
+/// Two at a time, called by zero_grad, backward and step: each trains as if it were alone.
+///
+/// make  a pointer to what has zero_grad() and step().
+template <class Make>
+void two_trained_at_a_time(const std::string& what, const Make& make) {
+    two_alive(what, [&](std::size_t which, const Communicator& comm) {
+        // of as many elements, since memory may be shared by what is as long
+        const Shapes shapes = which == 0 ? Shapes{{2, 3}, {4}} : Shapes{{4}, {3, 2}};
+        const nn::OptimizerOptions& options = kOptions[which];
+        const Tensors parameters = model(shapes);
+        const auto optimizer = make(parameters, options, comm);
+        Life life;
+        constexpr int kSteps = 2;
+        for (int step = 1; step <= kSteps; ++step) {
+            life.calls.push_back([=] { optimizer->zero_grad(); });
+            const Tensors own = gradients(parameters, comm.rank(), step);
+            life.calls.push_back([=] { backward(parameters, own); });
+            life.calls.push_back([=] { optimizer->step(); });
         }
-        {
-            INFO("no leaf");
-            refused({good, good.mul(2)});
-        }
-        {
-            INFO("double");
-            refused({good, filled({2}, {1, 2}).to(at::kDouble).requires_grad_()});
-        }
-        {
-            INFO("tied weights: one tensor twice");
-            refused({good, filled({1}, {1}).requires_grad_(), good});
-        }
+        life.outcome = [=, &comm] {
+            return as_trained(all_elements(parameters), shapes, options, kSteps, comm);
+        };
+        return life;
     });
 }
 

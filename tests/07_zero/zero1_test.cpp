@@ -1,8 +1,12 @@
 // What zero1 must do: train as if every rank had everything, and hold a p-th of the optimizer's state, to the byte.
 #include "exercises/07_zero/zero1.hpp"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <algorithm>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/07_zero/memory.hpp"
@@ -110,13 +114,35 @@ TEST_CASE("flatten_parameters takes any dtype and layout, and refuses two dtypes
         );
         CHECK(result);
         const Tensors two = {at::ones({2}), at::ones({2}, at::kDouble)};
-        const void* const place = two[0].data_ptr();
-        INFO("std::invalid_argument, and nothing changed");
-        CHECK(answer(comm, [&] { flatten_parameters(two, 2); }).what == kInvalidArgument);
-        CHECK(answer(comm, [&] {
-                  flatten_parameters(std::vector{turned}, 0);
-              }).what == kInvalidArgument);
-        CHECK(two[0].data_ptr() == place);
+        refuses(
+            comm, "two dtypes", [&] { flatten_parameters(two, 2); }, as_now(two)
+        );
+        const Tensors one = {turned};
+        for (const int p : {0, -1, std::numeric_limits<int>::min()}) {
+            const auto call = [&] { flatten_parameters(one, p); };
+            refuses(comm, std::to_string(p) + " shards", call, as_now(one));
+        }
+    });
+}
+
+TEST_CASE("flatten_parameters keeps every bit, and what is frozen stays frozen") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const auto dtype : {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble, at::kLong}) {
+            const std::vector<Resident> residents = zoo({dtype}, 0);
+            const Tensors parameters = tensors_of(residents);
+            Tensors before;
+            for (const at::Tensor& parameter : parameters) {
+                before.push_back(parameter.clone());
+            }
+            parameters[0].set_requires_grad(dtype != at::kLong);
+            flatten_parameters(parameters, 3);
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                INFO(residents[i].name << ": a view of the row, with the same bits");
+                const Comparison result = identical(parameters[i], before[i]);
+                CHECK(result);
+                CHECK(parameters[i].requires_grad() == (i == 0 && dtype != at::kLong));
+            }
+        }
     });
 }
 
@@ -238,12 +264,107 @@ TEST_CASE("gradients that were thrown away, or lie elsewhere, or are not there, 
     });
 }
 
+TEST_CASE("a gradient that lies in memory in another way is moved, element by element") {
+    on_ranks({2, 4, 1}, [](const Communicator& comm) {
+        const auto own = [](std::size_t i, int rank) {
+            const auto which = (i + static_cast<std::size_t>(rank)) % std::size(kLayouts);
+            return laid_out(filled({3, 4}, rank, i), kLayouts[which]);  // another way on each rank
+        };
+        const Tensors parameters = model({{3, 4}, {3, 4}, {3, 4}, {3, 4}});
+        Zero1 optimizer(parameters, {.rate = 1}, comm);
+        Tensors expected;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            expected.push_back(parameters[i].detach().clone());
+            parameters[i].mutable_grad() = own(i, comm.rank());
+            for (int rank = 0; rank < comm.size(); ++rank) {
+                expected[i].sub_(own(i, rank).div(comm.size()));
+            }
+        }
+        optimizer.step();
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            INFO(
+                "here the gradient of parameter "
+                << i << " was "
+                << name_of(
+                       kLayouts[(i + static_cast<std::size_t>(comm.rank())) % std::size(kLayouts)]
+                   )
+            );
+            const Comparison result = same(elements(parameters[i]), elements(expected[i]));
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("a rank without any gradient takes part in the step, and steps by the others'") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        for (int where = 0; where < comm.size(); ++where) {
+            const Tensors parameters = model({{7}});
+            Zero1 optimizer(parameters, {.rate = static_cast<double>(comm.size())}, comm);
+            std::vector<float> expected = all_elements(parameters);
+            std::ranges::for_each(expected, [](float& x) { x -= 4; });
+            parameters[0].mutable_grad().reset();
+            if (comm.rank() == where) {
+                parameters[0].mutable_grad() = at::full({7}, 4, at::kFloat);
+            }
+            INFO("rank " << where << " alone has a gradient, 4; a step of rate p");
+            optimizer.step();
+            const Comparison result = same(all_elements(parameters), expected, 1e-6);
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("a message that fails comes out of step, and the next step is as always") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Tensors parameters = model(kShapes);
+        Zero1 optimizer(parameters, kOptions[0], comm);
+        const std::vector<float> before = all_elements(parameters);
+        backward(parameters, gradients(parameters, comm.rank(), 7));
+        {
+            const FailingMessages failing;
+            CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
+        }
+        INFO("all messages of a step failed");
+        const Comparison kept = same(all_elements(parameters), before);
+        CHECK(kept);
+        optimizer.zero_grad();
+        backward(parameters, gradients(parameters, comm.rank(), 1));
+        optimizer.step();
+        INFO("then zero_grad, backward and another step");
+        const Comparison result =
+            as_trained(all_elements(parameters), kShapes, kOptions[0], 1, comm);
+        CHECK(result);
+    });
+}
+
+TEST_CASE("two objects of zero1 know nothing of each other") {
+    two_trained_at_a_time(
+        "Zero1", [](const auto& parameters, const auto& options,
+                    const auto& comm) { return std::make_shared<Zero1>(parameters, options, comm); }
+    );
+}
+
 TEST_CASE("zero_grad leaves zeros in their row, which backward adds to") {
     on_ranks({2, 1}, [](const Communicator& comm) {
         const Tensors parameters = model({{2}, {3}});
+        parameters[0].mutable_grad() = filled({2}, {5, 5});
         Zero1 optimizer(parameters, {.rate = 1}, comm);
+        REQUIRE(parameters[0].grad().defined());
         REQUIRE(parameters[1].grad().defined());
+        {
+            INFO("a gradient of before is thrown away");
+            const Comparison made = same(elements(parameters[0].grad()), std::vector<float>(2));
+            CHECK(made);
+        }
         const void* const place = parameters[1].grad().data_ptr();
+        parameters[0].mutable_grad().reset();
+        parameters[1].mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
+        optimizer.zero_grad();
+        {
+            INFO("a gradient was NaN");
+            const Comparison zeros = same(elements(parameters[1].grad()), std::vector<float>(3));
+            CHECK(zeros);
+        }
         parameters[0].mutable_grad().reset();
         parameters[1].mutable_grad() = filled({3}, {1, 2, 3});
         optimizer.zero_grad();

@@ -199,6 +199,102 @@ TEST_CASE("after a backward that ends with an error, zero_grad makes a new begin
     });
 }
 
+TEST_CASE("a step without a backward changes nothing, and one with gradients of zero goes on") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {  // with momentum, and with decay
+            const Tensors parameters = model({{3}, {4}});
+            const Tensors whole = model({{3}, {4}});
+            Zero2 optimizer(parameters, Limits{1}, options, comm);
+            nn::Optimizer reference(options, whole);
+            const auto both = [&](float value) {
+                optimizer.zero_grad();
+                loss_in_order(parameters, {1, 0}, {value, value}).backward();
+                optimizer.step();
+                for (const at::Tensor& x : whole) {
+                    x.mutable_grad() = at::ones(x.sizes()).mul(value);
+                }
+                reference.step();
+            };
+            both(8);
+            optimizer.zero_grad();
+            optimizer.step();
+            INFO(name_of(options));
+            {
+                INFO("zero_grad and step, without a backward in between");
+                const Comparison kept = same(all_elements(parameters), all_elements(whole), 1e-6);
+                CHECK(kept);
+            }
+            both(0);
+            INFO("a backward whose gradients are zeros is a backward");
+            const Comparison result = same(all_elements(parameters), all_elements(whole), 1e-6);
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("after backward no parameter has a gradient, also where somebody gave it one") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const Tensors parameters = zeros({{2}, {3}});
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
+        parameters[1].mutable_grad() = filled({3}, {5, 5, 5});
+        loss_in_order(parameters, {0}, {1, 1}).backward();
+        for (const at::Tensor& parameter : parameters) {
+            CHECK_FALSE(parameter.grad().defined());
+        }
+        optimizer.step();
+        INFO("backward brought 1 for the first parameter; the second one's 5 is not from backward");
+        const Comparison result = same(all_elements(parameters), std::vector<float>{1, 1, 0, 0, 0});
+        CHECK(result);
+    });
+}
+
+TEST_CASE("two objects of zero2 know nothing of each other, also in one backward") {
+    two_trained_at_a_time(
+        "Zero2", [](const auto& parameters, const auto& options, const auto& comm
+                 ) { return std::make_shared<Zero2>(parameters, Limits{1}, options, comm); }
+    );
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const Tensors first = zeros({{2}, {3}});
+        const Tensors second = zeros({{2}, {3}});
+        Zero2 one(first, Limits{1}, {.rate = -1}, comm);
+        Zero2 other(second, Limits{1}, {.rate = -1}, comm);
+        const at::Tensor loss = loss_in_order(first, {0}, {1, 1});
+        loss.add(loss_in_order(second, {0}, {2, 2})).backward();
+        one.step();
+        other.step();
+        INFO("one loss of both; of each the second parameter brings no gradient");
+        const Comparison of_one =
+            same(all_elements(first), std::vector<float>{1, 1, 0, 0, 0}, 1e-6);
+        CHECK(of_one);
+        const Comparison of_other =
+            same(all_elements(second), std::vector<float>{2, 2, 0, 0, 0}, 1e-6);
+        CHECK(of_other);
+    });
+}
+
+TEST_CASE("ranks may each leave out another parameter") {
+    on_ranks({3, 2, 4}, [](const Communicator& comm) {
+        const int p = comm.size();
+        const Tensors parameters = zeros({{1}, {2}, {3}, {4}});
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
+        Order order;
+        std::vector<float> expected;
+        for (int i = 0; i < 4; ++i) {
+            if (i != comm.rank()) {
+                order.push_back(static_cast<std::size_t>(i));
+            }
+            const float sum = static_cast<float>(i < p ? p - 1 : p);
+            expected.insert(expected.end(), static_cast<std::size_t>(i) + 1, sum);
+        }
+        const auto all = static_cast<float>(p);
+        loss_in_order(parameters, order, {all, all, all, all}).backward();
+        optimizer.step();
+        INFO("a bucket for each parameter; rank r brings p for all but parameter r");
+        const Comparison result = same(all_elements(parameters), expected, 1e-6);
+        CHECK(result);
+    });
+}
+
 TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more at most") {
     nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
@@ -287,11 +383,19 @@ TEST_CASE("backward sends a reduce-scatter of each bucket, and a step an all-gat
 TEST_CASE("a message that fails comes out of backward and of step") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         const Tensors parameters = zeros({{6}});
-        Zero2 optimizer(parameters, Limits{1}, {}, comm);
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
         const at::Tensor loss = parameters[0].sum();
-        const FailingMessages failing;
-        CHECK(answer(comm, [&] { loss.backward(); }).what == kError);
-        CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
+        {
+            const FailingMessages failing;
+            CHECK(answer(comm, [&] { loss.backward(); }).what == kError);
+            CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
+        }
+        optimizer.zero_grad();
+        loss_in_order(parameters, {0}, {2}).backward();
+        optimizer.step();
+        INFO("then zero_grad, a backward that brings 2, and a step of rate -1");
+        const Comparison result = same(all_elements(parameters), std::vector<float>(6, 2), 1e-6);
+        CHECK(result);
     });
 }
 
@@ -299,12 +403,15 @@ TEST_CASE("backward leaves parameters alone when zero2 is gone") {
     on_ranks({1, 2}, [](const Communicator& comm) {
         const Tensors parameters = zeros({{2}});
         parameters[0].mutable_grad() = at::ones({2});
+        at::Tensor loss;
         {
             const Zero2 optimizer(parameters, Limits{1}, {}, comm);
             INFO("gradients of before are thrown away");
             CHECK_FALSE(parameters[0].grad().defined());
+            loss = parameters[0].sum();
         }
-        const Traffic traffic = record(comm, [&] { parameters[0].sum().backward(); });
+        INFO("the loss was computed before it was gone");
+        const Traffic traffic = record(comm, [&] { loss.backward(); });
         CHECK(traffic.messages_sent == 0);
         CHECK(parameters[0].grad().defined());
     });
@@ -331,12 +438,12 @@ TEST_CASE("zero2 refuses other parameters, and limits that gradient_buckets refu
     refuses_other_parameters([](const Tensors& parameters, const Communicator& comm) {
         const Zero2 made(parameters, Limits{1}, {}, comm);
     });
-    on_ranks({2}, [](const Communicator& comm) {
-        for (const Limits& limits : {Limits{}, Limits{0}}) {
-            INFO("no limit, or one of 0 bytes");
-            const Answer got =
-                answer(comm, [&] { const Zero2 made(zeros({{1}}), limits, {}, comm); });
-            CHECK(got.what == kInvalidArgument);
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const Tensors parameters = model({{2, 3}, {4}});
+        parameters[0].mutable_grad() = at::ones({2, 3});
+        for (const Limits& limits : {Limits{}, Limits{0}, Limits{4, 0}}) {
+            const auto call = [&] { const Zero2 made(parameters, limits, {}, comm); };
+            refuses(comm, "no limit, or one of 0 bytes", call, as_now(parameters));
         }
     });
 }
