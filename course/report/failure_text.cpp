@@ -120,13 +120,25 @@ std::string thrown_at(const TestResult& test) {
     return "";
 }
 
-/// References that the file under test called, and that did not come back: they are right in themselves.
+/// References that the file under test called, and that did not come back: they are right in themselves. They wait
+/// in vain where another rank has left the call by an exception, whatever they were given.
 std::string about_references(const TestResult& test) {
     std::set<std::string> names;
+    std::vector<int> left;
+    bool others_wait = false;
     for (const RankResult& rank : test.per_rank) {
         if (!rank.reference.empty() && test.status != State::not_started) {
             names.insert(rank.reference);
         }
+        if (rank.phase == Phase::threw) {
+            left.push_back(rank.rank);
+        }
+        others_wait = others_wait || (rank.phase == Phase::waiting && !rank.reference.empty());
+    }
+    if (!left.empty() && others_wait) {
+        return fmt::format(
+            "{} left by an exception, and the others do not know\n", ranks_text(left)
+        );
     }
     std::string out;
     for (const std::string& name : names) {

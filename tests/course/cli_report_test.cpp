@@ -176,6 +176,10 @@ TEST_CASE("an exception names the line under test, and the reference that it cal
     test.per_rank[1].reference = "recv";
     CHECK(has(in_full(test), "thrown in the reference recv, called in ring_shift.cpp:14\n"));
     CHECK(has(in_full(test), "recv is the course's own, and right"));
+    test.per_rank[0] = standing(0, Phase::waiting);
+    test.per_rank[0].reference = "recv";
+    CHECK(has(in_full(test), "rank 1 left by an exception, and the others do not know"));
+    CHECK_FALSE(has(in_full(test), "look at what it was given"));
 }
 
 TEST_CASE("a later failure keeps its line of context") {
