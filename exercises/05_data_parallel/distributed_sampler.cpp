@@ -10,8 +10,7 @@ DistributedSampler::DistributedSampler(std::size_t n, int rank, int ranks, const
       ranks_(static_cast<std::size_t>(ranks)),
       options_(options) {
     // TODO: check the arguments; then write the other three. seeded_bits(seed, i) is the i-th random
-    // number of a sequence: Fisher and Yates need n - 1 of them for a permutation, and every epoch
-    // needs a seed of its own, made of options_.seed and the epoch.
+    // number of the sequence that `seed` begins.
     throw NotImplemented("distributed_sampler");
 }
 

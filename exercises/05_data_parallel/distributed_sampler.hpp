@@ -50,7 +50,7 @@ class DistributedSampler {
 
     /// This rank's examples of the epoch, in the order in which it takes them.
     ///
-    /// Cost  O(n + size()) operations, no message.
+    /// Cost  O(n + ranks * batch) operations, no message.
     [[nodiscard]] std::vector<std::size_t> indices() const;
 
   private:

@@ -5,8 +5,8 @@
 namespace dist {
 
 void simple_model(const at::Tensor& x, double rate, ReduceOp op, const Communicator& comm) {
-    // TODO: forward: the loss is x.sub(r).square(). backward() adds to x.grad(), which may hold the
-    // last step's. Combine that one float on all ranks. The step itself must not be seen by autograd.
+    // TODO: this rank's gradient, the gradient of all ranks, and the step with it. What does x.grad()
+    // hold before, and who must not see the step?
     throw NotImplemented("simple_model");
 }
 

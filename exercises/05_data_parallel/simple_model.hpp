@@ -21,8 +21,9 @@ namespace dist {
 /// comm   collective: every rank of `comm` makes this call.
 ///
 /// Cost   one ring all-reduce of one float: at most 2(p-1) messages and as many floats a rank.
-/// Errors std::invalid_argument, before any message is sent, for another op, or if x has not
-///        exactly one element. dist::Error if a message fails.
+/// Errors std::invalid_argument, before any message is sent and with x as it was, for another op,
+///        or if x has not exactly one element. dist::Error if a message fails: x is then still a
+///        leaf that requires a gradient, and autograd is on.
 /// Source Robbins & Monro (1951), "A stochastic approximation method"; for p ranks, Zinkevich et al.
 ///        (2010), "Parallelized stochastic gradient descent".
 void simple_model(const at::Tensor& x, double rate, ReduceOp op, const Communicator& comm);

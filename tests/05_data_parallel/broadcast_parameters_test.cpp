@@ -2,6 +2,7 @@
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 #include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -9,9 +10,10 @@
 #include <vector>
 
 #include "tests/harness/harness.hpp"
-#include "tests/harness/words/attempt.hpp"
-#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -20,11 +22,11 @@ namespace {
 
 const Forbid kForbid({"collectives"}, "This exercise stands on your own broadcast, of chapter 02.");
 
-/// One leaf for each shape, different on every rank.
+/// 35 leaves, seven of each shape, different on every rank.
 std::vector<at::Tensor> model(int rank) {
     std::vector<at::Tensor> parameters;
-    for (std::size_t i = 0; i < kShapes.size(); ++i) {
-        parameters.push_back(filled(kShapes[i], rank, i).requires_grad_());
+    for (std::size_t i = 0; i < 7 * kShapes.size(); ++i) {
+        parameters.push_back(filled(kShapes[i % kShapes.size()], rank, i).requires_grad_());
     }
     return parameters;
 }
@@ -101,6 +103,59 @@ Comparison bits_of_root(std::size_t i, const at::Tensor& tensor, int root, int r
     return {false, text};
 }
 
+/// Tensors of every dtype that can be written to, on each rank in the same layout or in one of its own.
+std::vector<Resident> writable_zoo(int rank, Strides strides) {
+    return zoo(
+        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kChar, at::kBool,
+         at::kComplexFloat},
+        rank, 0, strides, {Layout::contiguous, Layout::transposed, Layout::with_gaps}
+    );
+}
+
+/// The root's bits in all of them, where they were, and nothing else.
+void gives_the_roots_bits(Strides strides, int root, const Communicator& comm) {
+    const std::vector<Resident> mine = writable_zoo(comm.rank(), strides);
+    const std::vector<Resident> before = writable_zoo(comm.rank(), strides);
+    const std::vector<Resident> expected = writable_zoo(root, strides);
+    std::vector<const void*> places;
+    for (const Resident& resident : mine) {
+        places.push_back(resident.tensor.data_ptr());
+    }
+    broadcast_parameters(tensors_of(mine), root, comm);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        const at::Tensor& tensor = mine[i].tensor;
+        INFO("tensor " << i << ", here " << mine[i].name << ", at the root " << expected[i].name);
+        CHECK(identical(
+            tensor, expected[i].tensor,
+            {{before[i].tensor,
+              "those this rank had before: what arrives in the copy must get back"}}
+        ));
+        {
+            INFO("The gaps belong to somebody else: they must stay as they were.");
+            CHECK((around(tensor) == around(before[i].tensor)));
+        }
+        INFO("It lies somewhere else now: an optimizer, or a view, goes on with the old numbers.");
+        CHECK(tensor.data_ptr() == places[i]);
+    }
+}
+
+/// For the harness's patterns: data is one parameter.
+const Attempt kAttempt{
+    .name = "broadcast_parameters",
+    .takes = {.root = true},
+    .before = contribution,
+    .call =
+        [](Buffers& b, const Call& call, const Communicator& comm) {
+            const auto n = static_cast<std::int64_t>(call.n);
+            const at::Tensor parameter = filled({n}, b.data).requires_grad_();
+            broadcast_parameters(std::vector{parameter}, call.root, comm);
+            b.data = elements(parameter);
+        },
+    .outcome =
+        [](const Buffers& b, const Call& call, const Communicator&) {
+            return same(b.data, input(call.n, call.root, call.salt));
+        }};
+
 /// The root's numbers on every rank of these worlds, from every root.
 void gives_the_roots_numbers(const std::vector<int>& worlds) {
     on_ranks(worlds, [](const Communicator& comm) {
@@ -152,27 +207,11 @@ TEST_CASE("broadcast_parameters writes into the tensors that are there") {
     });
 }
 
-TEST_CASE("broadcast_parameters reaches tensors that are not contiguous") {
-    on_ranks({1, 2, 3}, [](const Communicator& comm) {
-        const int root = comm.size() - 1;
-        const at::Tensor transposed = filled({3, 4}, comm.rank(), 1).t();
-        // every second column of a wider tensor; the columns between belong to somebody else
-        const at::Tensor wide = filled({4, 6}, comm.rank(), 2);
-        const at::Tensor columns = wide.slice(1, 0, 6, 2);
-        broadcast_parameters(std::vector{transposed, columns}, root, comm);
-        {
-            INFO("The elements in memory order are not the elements in the tensor's order.");
-            INFO(
-                "contiguous() makes a copy of such a tensor; what arrives in the copy must get "
-                "back."
-            );
-            CHECK(from_root(transposed.t(), root, comm, 1));
-            const at::Tensor expected = filled({4, 6}, root, 2).slice(1, 0, 6, 2);
-            CHECK(same(elements(columns), elements(expected)));
-        }
-        INFO("These elements belong to no parameter: they must stay as they were.");
-        const at::Tensor between = filled({4, 6}, comm.rank(), 2).slice(1, 1, 6, 2);
-        CHECK(same(elements(wide.slice(1, 1, 6, 2)), elements(between)));
+TEST_CASE("broadcast_parameters takes tensors in any layout, on each rank in another one") {
+    on_ranks({3, 2, 1}, [](const Communicator& comm) {
+        INFO("The elements in memory order are not the elements in the tensor's order.");
+        gives_the_roots_bits(Strides::alike, 0, comm);
+        gives_the_roots_bits(Strides::differ, comm.size() - 1, comm);
     });
 }
 
@@ -201,6 +240,32 @@ TEST_CASE("broadcast_parameters is not seen by autograd") {
     });
 }
 
+TEST_CASE("broadcast_parameters changes numbers, and nothing else") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        auto parameters = model(comm.rank());
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            parameters[i].requires_grad_(i % 3 != 0);  // the others are frozen
+            if (i % 2 == 0) {
+                parameters[i].mutable_grad() = filled(parameters[i].sizes(), comm.rank(), 1000 + i);
+            }
+        }
+        const auto on_the_root = as_now(parameters);
+        broadcast_parameters(parameters, 1, comm);
+        if (comm.rank() == 1) {
+            INFO("the root's own");
+            CHECK(on_the_root());
+        }
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            INFO("parameter " << i << (i % 3 != 0 ? ", which is trained" : ", which is frozen"));
+            CHECK(parameters[i].requires_grad() == (i % 3 != 0));
+            const at::Tensor gradient =
+                i % 2 == 0 ? filled(parameters[i].sizes(), comm.rank(), 1000 + i) : at::Tensor();
+            INFO("its gradient stays this rank's own");
+            CHECK(identical(parameters[i].grad(), gradient));
+        }
+    });
+}
+
 TEST_CASE("broadcast_parameters lets only the root send, and each tensor once to each rank") {
     on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
         const auto parameters = model(comm.rank());
@@ -221,16 +286,41 @@ TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
         const std::vector<at::Tensor> none;
         for (const int root : {-1, comm.size()}) {
             for (const auto& parameters : {model(comm.rank()), none}) {
-                const Answer got =
-                    answer(comm, [&] { broadcast_parameters(parameters, root, comm); });
-                INFO(
-                    "root " << root << " of " << comm.size() << " ranks, " << parameters.size()
-                            << " parameters: std::invalid_argument, please"
+                const std::string what = "root " + std::to_string(root) + " of " +
+                                         std::to_string(comm.size()) + " ranks, " +
+                                         std::to_string(parameters.size()) + " parameters";
+                refuses(
+                    comm, what, [&] { broadcast_parameters(parameters, root, comm); },
+                    as_now(parameters)
                 );
-                CHECK(got.what == kInvalidArgument);
-                CHECK(got.traffic.messages_sent == 0);
             }
         }
+    });
+}
+
+TEST_CASE("broadcast_parameters takes ranks from the communicator it is given") {
+    on_other_communicators(kAttempt);
+}
+
+TEST_CASE("broadcast_parameters throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
+TEST_CASE("after a message has failed every parameter still requires a gradient") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const c10::AutoGradMode on(true);
+        const auto parameters = model(comm.rank());
+        {
+            const FailingMessages failing;
+            answer(comm, [&] { broadcast_parameters(parameters, 0, comm); });
+        }
+        const bool recording = c10::GradMode::is_enabled();
+        c10::GradMode::set_enabled(true);
+        INFO("The exception passed by the line that switches on again what was off.");
+        CHECK(recording);
+        CHECK(std::ranges::all_of(parameters, [](const at::Tensor& parameter) {
+            return parameter.requires_grad();
+        }));
     });
 }
 

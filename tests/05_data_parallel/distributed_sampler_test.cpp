@@ -169,6 +169,62 @@ TEST_CASE("distributed_sampler has a new order in every epoch, and for every see
     });
 }
 
+TEST_CASE("seeds and epochs may be any numbers of 64 bits") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::uint64_t limits[] = {
+            1U << 8U,
+            1U << 16U,
+            1U << 31U,
+            std::uint64_t{1} << 32U,
+            std::uint64_t{1} << 53U,
+            std::uint64_t{1} << 63U};
+        for (const std::uint64_t limit : limits) {
+            for (const std::uint64_t number : {limit, limit + 1}) {
+                const std::string text = std::to_string(number);
+                const std::uint64_t last = number - limit;
+                INFO("as if a part of the number's bits were lost");
+                const Comparison epochs{
+                    order_of(1000, 7, number) != order_of(1000, 7, last) &&
+                        order_of(1000, 7, number) != order_of(1000, 7, number - 1),
+                    "epoch " + text + " is in the order of a smaller one"};
+                REQUIRE(epochs);
+                const Comparison seeds{
+                    order_of(1000, number, 7) != order_of(1000, last, 7) &&
+                        order_of(1000, number, 7) != order_of(1000, number - 1, 7),
+                    "seed " + text + " has the order of a smaller one"};
+                REQUIRE(seeds);
+            }
+        }
+    });
+}
+
+TEST_CASE("samplers that are used in turn know nothing of each other") {
+    on_ranks({1}, [](const Communicator&) {
+        const std::vector<Deal> deals = {
+            {12, 1, {.seed = 7}},    {12, 1, {.shuffle = false, .seed = 7}},
+            {12, 1, {.seed = 8}},    {13, 1, {.seed = 7}},
+            {12, 1, {.seed = 7}, 1}, {12, 3, {.seed = 7, .drop_last = true, .batch = 3}}};
+        std::vector<DistributedSampler> samplers;
+        std::vector<Indices> first;
+        for (const Deal& deal : deals) {
+            samplers.push_back(sampler_of(deal, 0));
+            first.push_back(samplers.back().indices());
+        }
+        for (std::size_t a = 0; a < deals.size(); ++a) {
+            for (std::size_t b = 0; b < deals.size(); ++b) {
+                (void)samplers[b].indices();
+                INFO(text_of(deals[a]) << ", asked after: " << text_of(deals[b]));
+                CHECK(samplers[a].indices() == first[a]);
+            }
+        }
+        Indices in_order(12);
+        std::iota(in_order.begin(), in_order.end(), 0);
+        INFO("not shuffled, after another one of the same n, seed and epoch that is");
+        CHECK(first[1] == in_order);
+        CHECK(first[0] != in_order);
+    });
+}
+
 TEST_CASE("distributed_sampler gives the same part for the same epoch, whenever it is asked") {
     on_ranks({1}, [](const Communicator&) {
         DistributedSampler sampler(12, 1, 3, {.seed = 7});
@@ -251,6 +307,14 @@ TEST_CASE("size() is a division: no memory, and no loop over n") {
         check({kN, 3, {.drop_last = true}}, 1'000'000'000'000);
         check({kN, 3, {.batch = 1000}}, 1'000'000'001'000);
         check({kN, 3, {.drop_last = true, .batch = 1000}}, 1'000'000'000'000);
+        constexpr std::size_t kOdd = (std::size_t{1} << 53U) + 1;  // no double has that value
+        INFO("a double holds whole numbers up to 2^53, and an int up to 2^31 - 1");
+        CHECK(DistributedSampler(kOdd, 0, 1, {}).size() == kOdd);
+        CHECK(DistributedSampler(kOdd, 0, 1, {.drop_last = true}).size() == kOdd);
+        const std::size_t batch = std::size_t{1} << 32U;
+        check({3 * batch + 1, 3, {.batch = batch}}, 2 * batch);
+        check({3 * batch + 1, 3, {.drop_last = true, .batch = batch}}, batch);
+        check({batch, 3, {.batch = batch / 2 + 1}}, batch / 2 + 1);
     });
 }
 

@@ -3,10 +3,13 @@
 
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
+#include <cmath>
 #include <string>
 
 #include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -132,14 +135,32 @@ TEST_CASE("simple_model takes the same step on every rank, however many there ar
 
 TEST_CASE("simple_model takes every step by a new gradient") {
     on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        for (const float old : {100.0F, INFINITY, NAN}) {
+            const at::Tensor x = leaf(2);
+            x.mutable_grad() = at::full({}, old, at::kFloat);
+            for (const ReduceOp op : {ReduceOp::mean, ReduceOp::sum}) {
+                const Buffers before = numbers(x);
+                const Step from{before.data[0], kRate, op, before.out.empty() ? 0 : before.out[0]};
+                simple_model(x, kRate, op, comm);
+                INFO("x.grad() held " << from.old_gradient << " before this step");
+                const Comparison result = stepped(numbers(x), from, comm);
+                CHECK(result);
+            }
+        }
+    });
+}
+
+TEST_CASE("simple_model leaves one number as it is while another one is trained") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
         const at::Tensor x = leaf(2);
-        x.mutable_grad() = at::full({}, 100, at::kFloat);
-        for (const ReduceOp op : {ReduceOp::mean, ReduceOp::sum}) {
-            const Buffers before = numbers(x);
-            const Step from{before.data[0], kRate, op, before.out.empty() ? 0 : before.out[0]};
-            simple_model(x, kRate, op, comm);
-            INFO("x.grad() held " << from.old_gradient << " before this step");
-            const Comparison result = stepped(numbers(x), from, comm);
+        const at::Tensor y = leaf(50);
+        for (int step = 0; step < 2; ++step) {
+            const double from = elements(x)[0];
+            simple_model(x, kRate, ReduceOp::mean, comm);
+            simple_model(y, kRate, ReduceOp::sum, comm);
+            INFO("a step of x, then one of another number, and then a look at x: do both share");
+            INFO("a gradient, or anything else that outlives a call?");
+            const Comparison result = stepped(numbers(x), {.x = from}, comm);
             CHECK(result);
         }
     });
@@ -221,16 +242,18 @@ TEST_CASE("simple_model sends one float around the ring, and nothing else") {
 TEST_CASE("simple_model refuses other operations, and an x that is not one number") {
     on_ranks({3, 1}, [](const Communicator& comm) {
         const auto refused = [&](const at::Tensor& x, ReduceOp op) {
-            const Answer got = answer(comm, [&] { simple_model(x, kRate, op, comm); });
-            INFO(name(op) << ", " << x.numel() << " elements: std::invalid_argument, no message");
-            CHECK(got.what == kInvalidArgument);
-            CHECK(got.traffic.messages_sent == 0);
+            x.requires_grad_();
+            x.mutable_grad() = at::full(x.sizes(), 100, at::kFloat);  // of a step before
+            refuses(
+                comm, std::string(name(op)) + " of " + std::to_string(x.numel()) + " elements",
+                [&] { simple_model(x, kRate, op, comm); }, as_now({x})
+            );
         };
         refused(leaf(2), ReduceOp::product);
         refused(leaf(2), ReduceOp::min);
         refused(leaf(2), ReduceOp::max);
-        refused(at::full({2}, 2, at::kFloat).requires_grad_(), ReduceOp::mean);
-        refused(at::full({0}, 2, at::kFloat).requires_grad_(), ReduceOp::sum);
+        refused(at::full({2}, 2, at::kFloat), ReduceOp::mean);
+        refused(at::full({0}, 2, at::kFloat), ReduceOp::sum);
     });
 }
 
@@ -240,6 +263,30 @@ TEST_CASE("simple_model takes ranks from the communicator it is given") {
 
 TEST_CASE("simple_model throws dist::Error if a message fails") {
     reports_failures(kAttempt);
+}
+
+TEST_CASE("after a message has failed x is still a leaf, and autograd as it was") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const c10::AutoGradMode on(true);
+        const at::Tensor x = leaf(2);
+        {
+            const FailingMessages failing;
+            answer(comm, [&] { simple_model(x, kRate, ReduceOp::mean, comm); });
+        }
+        const bool recording = c10::GradMode::is_enabled();
+        c10::GradMode::set_enabled(true);
+        {
+            INFO("The exception passed by the line that switches on again what was off.");
+            CHECK(recording);
+            CHECK(x.requires_grad());
+            CHECK(x.is_leaf());
+        }
+        const double from = elements(x)[0];
+        record(comm, [&] { simple_model(x, kRate, ReduceOp::mean, comm); });
+        INFO("the next step, whose messages arrive");
+        const Comparison result = stepped(numbers(x), {.x = from}, comm);
+        CHECK(result);
+    });
 }
 
 TEST_CASE("simple_model is right on 11 ranks", "[many]") {

@@ -57,7 +57,7 @@ void refuses(
         }
     });
     const Comparison unchanged = as_before();
-    INFO(what << ": it must be refused, before any message, and leave everything as it was");
+    INFO(what << ": std::invalid_argument is right, before any message, with everything as it was");
     if (called) {
         check_refused(got);
     }
