@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "course/protocol/protocol.hpp"
+#include "course/protocol/seal.hpp"
 #include "course/result/result.hpp"
 
 namespace dist::cli {
@@ -50,11 +51,13 @@ struct RankLog {
     std::vector<Record> records;
     bool finished = false;
     long output_end = 0;  // where the last record's output ends in rank-R.out
+    bool forged = false;  // somebody else has written a line
 };
 
-/// Reads rank-R.jsonl and the parts of rank-R.out that it speaks of. A line that was cut short, is
-/// no JSON, or does not hold the nonce, counts as not written.
-RankLog read_rank_log(const std::filesystem::path& folder, int rank, const std::string& nonce);
+/// Reads rank-R.jsonl and the parts of rank-R.out that it speaks of. A last line that was cut short counts as not written.
+///
+/// seal  of that rank.
+RankLog read_rank_log(const std::filesystem::path& folder, int rank, harness::Seal seal);
 
 /// What rank R printed from `begin` on, at most a few thousand bytes: for a rank that wrote no
 /// record.

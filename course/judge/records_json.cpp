@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -88,31 +89,26 @@ std::string read_output(const fs::path& folder, int rank, long begin, long end) 
     return text;
 }
 
-RankLog read_rank_log(const fs::path& folder, int rank, const std::string& nonce) {
+RankLog read_rank_log(const fs::path& folder, int rank, harness::Seal seal) {
     RankLog log;
     std::ifstream file(folder / ("rank-" + std::to_string(rank) + ".jsonl"));
     for (std::string line; std::getline(file, line) && !file.eof();) {
-        const json in = json::parse(line, nullptr, false);
-        if (!in.is_object()) {
-            continue;
+        const std::optional<std::string> object = seal.opened(line);
+        if (!object) {
+            log.forged = true;
+            break;
         }
-        try {
-            if (in.value("nonce", "") != nonce) {
-                continue;
-            }
-            if (in.contains("plan")) {
-                log.planned = true;
-                log.plan = in["plan"].get<std::vector<std::string>>();
-                log.many = in.value("many", 0);
-            } else if (in.contains("test")) {
-                log.records.push_back(record_of(in, folder, rank));
-                log.output_end =
-                    in.contains("output") ? in["output"].at(1).get<long>() : log.output_end;
-            } else if (in.contains("finished")) {
-                log.finished = in["finished"] == true;
-            }
-        } catch (const json::exception&) {
-            continue;  // not a record of ours: as if it were not there
+        const json in = json::parse(*object);
+        if (in.contains("plan")) {
+            log.planned = true;
+            log.plan = in["plan"].get<std::vector<std::string>>();
+            log.many = in.value("many", 0);
+        } else if (in.contains("test")) {
+            log.records.push_back(record_of(in, folder, rank));
+            log.output_end =
+                in.contains("output") ? in["output"].at(1).get<long>() : log.output_end;
+        } else if (in.contains("finished")) {
+            log.finished = in["finished"] == true;
         }
     }
     return log;

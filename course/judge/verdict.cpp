@@ -196,15 +196,18 @@ void blame_if_forbidden(TestResult& test, const harness::Board& board) {
     }
 }
 
-/// A program that ran other tests than those of its source.
-TestResult other_plan(int ranks) {
+/// What the program did to the tests themselves.
+Verdict meddled(const Job& job, const std::string& name, const std::string& message) {
     TestResult test;
-    test.name = "the tests are those that were asked for";
+    test.name = name;
     test.planned = false;
-    test.ranks = ranks;
+    test.ranks = static_cast<int>(job.logs.size());
     test.status = State::forbidden;
-    test.message = "it changes which tests are run, or what is written down of them";
-    return test;
+    test.message = message;
+    Verdict verdict;
+    verdict.planned = true;
+    verdict.tests = {test};
+    return verdict;
 }
 
 }  // namespace
@@ -212,11 +215,21 @@ TestResult other_plan(int ranks) {
 Verdict judge(const Job& job) {
     Verdict verdict;
     std::vector<std::string> plan;
-    for (const RankLog& log : job.logs) {
+    for (std::size_t r = 0; r < job.logs.size(); ++r) {
+        const RankLog& log = job.logs[r];
+        if (log.forged || log.records.size() > log.plan.size()) {
+            return meddled(
+                job, "what is written down of the tests is their own",
+                fmt::format(
+                    "rank {} has written into the records of the tests, as if they had said it", r
+                )
+            );
+        }
         if (log.planned && job.plan && log.plan != *job.plan) {
-            verdict.planned = true;
-            verdict.tests.push_back(other_plan(static_cast<int>(job.logs.size())));
-            return verdict;
+            return meddled(
+                job, "the tests are those that were asked for",
+                "it changes which tests are run, or what is written down of them"
+            );
         }
         if (log.planned) {
             verdict.planned = true;

@@ -26,7 +26,7 @@ Job read_job(
     Job job;
     job.folder = folder;
     for (int r = 0; r < ranks; ++r) {
-        job.logs.push_back(read_rank_log(folder, r, secret.nonce().data()));
+        job.logs.push_back(read_rank_log(folder, r, {secret.records, r}));
     }
     job.board = &board;
     job.status = ended.status;

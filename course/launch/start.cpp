@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kWork = "work";  // the folder that ranks are in
+
 /// Whether nothing more can come of a job. mpirun may fail to notice: Open MPI 5.0.7 waits for ever, now
 /// and then, after a rank was killed, and 4.1 after MPI could not start on one.
 class Stuck {
@@ -132,13 +134,14 @@ void enter_sandbox(
 ) {
     sandbox.readable.push_back(context.build_folder() / "tests/rank_proxy");
     sandbox.readable.push_back(fs::absolute(executable));
-    sandbox.writable.push_back(run_folder);
+    sandbox.run = run_folder;
     start.options.environment.emplace_back(harness::kEnvClosed, "1");
     if (program.needs == "mpi") {
         start.options.environment.emplace_back(harness::kEnvNoNewCode, "1");
     }
-    start.command =
-        sandboxed(start.command, sandbox, start.options.environment, start.options.folder);
+    start.command = sandboxed(
+        start.command, sandbox, start.options.environment, fs::path(kSandboxRun) / kWork
+    );
     start.options.environment.clear();
     start.options.folder = context.root;
 }
@@ -152,7 +155,9 @@ int ranks_of(const Program& program, const LaunchOptions& options) {
 harness::Secret draw_secret(const LaunchOptions& options) {
     std::random_device device;
     const auto number = [&] { return std::uint64_t{device()} << 32U | device(); };
-    return harness::Secret::of(number(), number(), number(), options.seed, options.garble);
+    return harness::Secret::of(
+        number(), number(), number(), {number(), number()}, options.seed, options.garble
+    );
 }
 
 void write_secret(const fs::path& folder, const harness::Secret& secret) {
@@ -175,11 +180,12 @@ Start start_of(
     start.command.push_back((context.build_folder() / "tests/rank_proxy").string());
     start.command.push_back(fs::absolute(executable).string());
     // not the repository: code under test may write files there, or clear it
-    start.options.folder = folder.path() / "work";
+    start.options.folder = folder.path() / kWork;
     fs::create_directory(start.options.folder);
-    start.options.environment = job_environment(program, ranks, folder.path(), options, after);
+    const fs::path place = options.sandbox != nullptr ? kSandboxRun : folder.path();
+    start.options.environment = job_environment(program, ranks, place, options, after);
     // Open MPI 5: one mpirun found the folder that all share being made by another, and did not start
-    start.options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", folder.path().string());
+    start.options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", place.string());
     share_memory_in(
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string(),
         start.options.environment

@@ -80,6 +80,9 @@ std::vector<std::string> sandboxed(
     for (const fs::path& path : sandbox.writable) {
         add(words, {"--bind", path.string(), path.string()});
     }
+    if (!sandbox.run.empty()) {
+        add(words, {"--bind", sandbox.run.string(), kSandboxRun});
+    }
     Environment inside = {{"PATH", "/usr/bin:/bin"}, {"HOME", "/tmp"}, {"LC_ALL", "C"}};
     inside.insert(inside.end(), environment.begin(), environment.end());
     for (const auto& [name, value] : inside) {

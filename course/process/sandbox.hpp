@@ -18,11 +18,15 @@ namespace dist::cli {
 struct Sandbox {
     std::vector<std::filesystem::path> readable = {};  // each at its own place
     std::vector<std::filesystem::path> writable = {};
-    bool gpu = false;       // NVIDIA's devices are there as well
-    long scratch_mb = 512;  // of /tmp and of /dev/shm, each
-    long memory_mb = 0;     // of address space, a process; 0: no limit
-    long file_mb = 512;     // the longest file
+    std::filesystem::path run = {};  // writable as well, and kSandboxRun inside
+    bool gpu = false;                // NVIDIA's devices are there as well
+    long scratch_mb = 512;           // of /tmp and of /dev/shm, each
+    long memory_mb = 0;              // of address space, a process; 0: no limit
+    long file_mb = 512;              // the longest file
 };
+
+/// Where a run's folder is, inside of a sandbox: below nothing that a rank may write, wherever the course is.
+inline constexpr const char* kSandboxRun = "/run/shardlings";
 
 /// Where ranks find memory that they share, inside of a sandbox.
 inline constexpr const char* kSandboxShared = "/dev/shm/run";

@@ -22,8 +22,8 @@
 //               it; not in every record
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
 //
-// Each object holds {"nonce": the secret's}: a line without that word was written by somebody else, and counts for
-// nothing.
+// Each object begins with {"seal": ...}, the checksum of all that follows it in the line (seal.hpp). A line whose seal is not the
+// next one was written by somebody else, and no test of that run has passed.
 //
 // `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
 // people; kind and direction say the same to programs), returned from the code under test, thrown out

@@ -1,12 +1,11 @@
 // What the launcher has drawn for a job, in the file "secret" of the run folder. The code under test is in the same process
-// as the tests, and may read all of its memory: there, neither the seed nor whether messages are garbled looks like anything.
+// as the tests, and may read all of its memory: there, neither the seed nor whether messages are garbled looks like anything, and
+// the key of the records is gone when its first line is written (seal.hpp).
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 
+#include "course/protocol/seal.hpp"
 #include "course/runtime/seeded.hpp"
 
 namespace dist::harness {
@@ -14,36 +13,26 @@ namespace dist::harness {
 /// What becomes of the bytes of messages on their way to the code under test.
 enum class Garble : std::uint64_t { none, others, zeros };
 
-inline constexpr std::size_t kNonceSize = 33;  // with the zero behind it
-
 struct Secret {
     std::uint64_t word[2] = {0, 0};
     std::uint64_t seed = 0;    // under a mask
     std::uint64_t garble = 0;  // the lowest two bits, under a mask
+    SealKey records = {0, 0};  // their key
 
     static constexpr std::uint64_t kWays = 4;
 
-    /// `word` and `noise` are random.
+    /// `word`, `noise` and `records` are random.
     static constexpr Secret of(
         std::uint64_t word0,
         std::uint64_t word1,
         std::uint64_t noise,
+        const SealKey& records,
         std::uint64_t seed,
         Garble garble
     ) {
-        const Secret blank{{word0, word1}, 0, 0};
+        const Secret blank{{word0, word1}, 0, 0, records};
         const std::uint64_t way = noise - noise % kWays + static_cast<std::uint64_t>(garble);
-        return {{word0, word1}, seed ^ blank.mask(0), way ^ blank.mask(1)};
-    }
-
-    /// The word in hexadecimal.
-    [[nodiscard]] std::array<char, kNonceSize> nonce() const {
-        std::array<char, kNonceSize> text{};
-        std::snprintf(
-            text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(word[0]),
-            static_cast<unsigned long long>(word[1])
-        );
-        return text;
+        return {{word0, word1}, seed ^ blank.mask(0), way ^ blank.mask(1), records};
     }
 
     /// False where no launcher wrote it.

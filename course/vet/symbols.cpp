@@ -1,6 +1,7 @@
 #include "course/vet/symbols.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -57,6 +58,20 @@ bool is_mathematics(std::string_view name) {
 bool is_compilers(std::string_view name) {
     return starts_with_one_of(name, names::kCompilersPrefixes) ||
            is_one_of(name, names::kCompilers) || name.ends_with("tf3") || name.ends_with("ti3");
+}
+
+/// Whether a name of the course's is for answers: those of its inner namespaces are listed, and what exercises declare is in dist itself.
+bool is_given(std::string_view readable) {
+    constexpr std::string_view kCourse = "dist::";
+    if (!readable.starts_with(kCourse)) {
+        return true;
+    }
+    const std::string_view name =
+        readable.substr(kCourse.size(), readable.find_first_of("(<", kCourse.size()) - kCourse.size());
+    const bool inner = !name.empty() && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
+                       name.find("::") != std::string_view::npos;
+    return inner ? starts_with_one_of(readable, names::kGiven)
+                 : !starts_with_one_of(readable, names::kNotGiven);
 }
 
 /// Of the C++ library, LibTorch and the course: empty when nothing is known against it.
@@ -136,6 +151,9 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     }
     if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
         return fmt::format("uses {}: that is the tests' own", readable);
+    }
+    if (!is_given(subject)) {
+        return fmt::format("uses {}: that is the course's, and not for answers", readable);
     }
     if (symbol.name.starts_with("MPI_Win_")) {
         return fmt::format(

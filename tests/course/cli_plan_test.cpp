@@ -5,9 +5,11 @@
 #include <unistd.h>
 #include <vector>
 
+#include "course/build/lines.hpp"
 #include "course/judge/verdict.hpp"
 #include "course/launch/plan.hpp"
 #include "course/protocol/protocol.hpp"
+#include "course/protocol/seal.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::cli;
@@ -69,20 +71,72 @@ TEST_CASE("a job's plan follows from what was asked for") {
     CHECK(plan({.ranks = harness::kManyRanks}).size() == 4);
 }
 
-TEST_CASE("a line without the nonce was written by somebody else") {
+TEST_CASE("a log holds the lines that its seals belong to, in their order, and no other") {
     const Folder folder;
-    folder.write("rank-0.jsonl", R"({"plan": ["a"], "many": 0, "nonce": "word"}
-{"test": "a", "state": "fail", "ranks": 1, "nonce": "word"}
-{"test": "a", "state": "pass", "ranks": 1}
-{"test": "a", "state": "pass", "ranks": 1, "nonce": "other"}
-{"test": "a", "state": "pass", "ranks": 1, "nonce": 7}
-{"finished": true, "nonce": ""}
-)");
-    const RankLog log = read_rank_log(folder.path, 0, "word");
+    const harness::SealKey key = {1, 2};
+    harness::Seal seal(key, 0);
+    const auto sealed = [&](const std::string& line) { return seal.sealed(line) + "\n"; };
+    const std::string plan = sealed(R"({"plan":["a"],"many":0})");
+    const std::string record = sealed(R"({"test":"a","state":"fail","ranks":1})");
+    const std::string end = sealed(R"({"finished":true})");
+    const auto forged = [&](const std::string& lines, int rank = 0) {
+        folder.write("rank-" + std::to_string(rank) + ".jsonl", lines);
+        return read_rank_log(folder.path, rank, {key, rank}).forged;
+    };
+    CHECK_FALSE(forged(plan + record + end));
+    CHECK_FALSE(forged(plan + record.substr(0, record.size() - 1)));  // died while it wrote
+    CHECK(forged(
+        plan + R"({"test":"a","state":"pass","ranks":1})"
+               "\n"
+    ));
+    CHECK(forged(plan + record + record));
+    CHECK(forged(plan + end));
+    CHECK(forged(plan + record + end, 1));
+    CHECK(forged(plan + replaced(record, "fail", "pass") + end));
+    CHECK(forged(plan + "\n" + record + end));
+    forged(plan + record + end);
+    const RankLog log = read_rank_log(folder.path, 0, {key, 0});
     CHECK(log.planned);
     REQUIRE(log.records.size() == 1);
     CHECK(log.records[0].state == harness::Outcome::fail);
-    CHECK_FALSE(log.finished);
+    CHECK(log.finished);
+}
+
+TEST_CASE("a seal is SipHash-2-4") {
+    std::string text;
+    for (char byte = 0; byte < 15; ++byte) {
+        text += byte;
+    }
+    // the example of the paper's appendix
+    CHECK(
+        harness::keyed_sum({0x0706050403020100U, 0x0f0e0d0c0b0a0908U}, text) == 0xa129ca6149be45e5U
+    );
+}
+
+TEST_CASE("who writes into the records has not passed, nor who has more of them than tests") {
+    const Folder folder;
+    const BoardFile board(folder.path);
+    Job job;
+    job.folder = folder.path;
+    job.board = &*board;
+    Record record;
+    record.test = "a";
+    record.state = harness::Outcome::pass;
+    record.ranks = 1;
+    RankLog log;
+    log.planned = true;
+    log.finished = true;
+    log.plan = {"a"};
+    log.records = {record};
+    job.logs = {log, log};
+    CHECK(overall(judge(job).tests) == State::pass);
+    job.logs[1].forged = true;
+    const Verdict verdict = judge(job);
+    CHECK(overall(verdict.tests) == State::forbidden);
+    CHECK(verdict.tests.at(0).message.starts_with("rank 1 has written into the records"));
+    job.logs[1] = log;
+    job.logs[1].records = {record, record};
+    CHECK(overall(judge(job).tests) == State::forbidden);
 }
 
 TEST_CASE("a program that runs other tests than its source has is no pass") {

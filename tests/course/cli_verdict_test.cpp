@@ -30,17 +30,21 @@ class HandMade {
                   ("cli_test_" + std::to_string(getpid()) + "_" + std::to_string(++number));
         fs::create_directories(folder_);
         board_ = std::make_unique<BoardFile>(folder_);
+        for (int r = 0; r < ranks; ++r) {
+            seals_.emplace_back(harness::SealKey{}, r);
+        }
     }
     ~HandMade() { fs::remove_all(folder_); }
     HandMade(const HandMade&) = delete;
     HandMade& operator=(const HandMade&) = delete;
 
-    void write(int rank, const std::string& line) const {
-        std::ofstream(folder_ / ("rank-" + std::to_string(rank) + ".jsonl"), std::ios::app) << line;
+    void write(int rank, const std::string& line, const char* end = "\n") {
+        std::ofstream(folder_ / ("rank-" + std::to_string(rank) + ".jsonl"), std::ios::app)
+            << seals_[static_cast<std::size_t>(rank)].sealed(line) << end;
     }
-    void plan(const std::vector<std::string>& tests) const {
+    void plan(const std::vector<std::string>& tests) {
         for (int r = 0; r < ranks_; ++r) {
-            write(r, json{{"plan", tests}}.dump() + "\n");
+            write(r, json{{"plan", tests}}.dump());
         }
     }
     void record(
@@ -48,7 +52,7 @@ class HandMade {
         const std::string& test,
         const std::string& state,
         const json& more = json::object()
-    ) const {
+    ) {
         json line = {
             {"test", test},
             {"state", state},
@@ -56,16 +60,16 @@ class HandMade {
             {"message", ""},
             {"duration_s", 0.1}};
         line.update(more);
-        write(rank, line.dump() + "\n");
+        write(rank, line.dump());
     }
-    void pass_everywhere(const std::string& test) const {
+    void pass_everywhere(const std::string& test) {
         for (int r = 0; r < ranks_; ++r) {
             record(r, test, "pass");
         }
     }
-    void finish() const {
+    void finish() {
         for (int r = 0; r < ranks_; ++r) {
-            write(r, "{\"finished\": true}\n");
+            write(r, "{\"finished\": true}");
         }
     }
     // what the harness writes: the launcher only reads it
@@ -76,13 +80,14 @@ class HandMade {
         job.folder = folder_;
         job.board = &**board_;
         for (int r = 0; r < ranks_; ++r) {
-            job.logs.push_back(read_rank_log(folder_, r, ""));
+            job.logs.push_back(read_rank_log(folder_, r, {{}, r}));
         }
         return job;
     }
 
   private:
     int ranks_;
+    std::vector<harness::Seal> seals_;
     fs::path folder_;
     std::unique_ptr<BoardFile> board_;
 };
@@ -105,7 +110,7 @@ TEST_CASE("without the last line of every rank it is no pass") {
     HandMade run(2);
     run.plan({"a"});
     run.pass_everywhere("a");
-    run.write(0, "{\"finished\": true}\n");
+    run.write(0, "{\"finished\": true}");
     run.board().slot[1].end = harness::End::exited;
     run.board().slot[1].end_code = 0;
     const Verdict verdict = judge(run.job());
@@ -115,7 +120,7 @@ TEST_CASE("without the last line of every rank it is no pass") {
 TEST_CASE("a line that was cut short counts as not written") {
     HandMade run(1);
     run.plan({"a"});
-    run.write(0, R"({"test": "a", "state": "pass"})");
+    run.write(0, R"({"test": "a", "state": "pass"})", "");
     run.board().slot[0].end = harness::End::signalled;
     run.board().slot[0].end_code = 9;
     CHECK(overall(judge(run.job()).tests) == State::crash);

@@ -18,7 +18,7 @@ struct TestOrder {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestOrder, folder, test, trial, lengths)
 
-// In the folder, beside a board and the records of course/protocol/protocol.hpp, whose nonce is that of an empty Secret:
+// In the folder, beside a board and the records of course/protocol/protocol.hpp, whose key is that of an empty Secret:
 
 /// One JSON object a line, by each rank for each trial that it has ended.
 inline constexpr const char* kTrialsFile = "trials.jsonl";

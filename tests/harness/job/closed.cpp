@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "course/protocol/protocol.hpp"
+#include "tests/harness/job/early.hpp"
 
 #if __has_include(<linux/landlock.h>)
 #include <linux/landlock.h>
@@ -73,11 +74,25 @@ void refuse_writes() {}
 #endif
 
 namespace dist::harness {
+namespace {
+
+bool is_set(const char* value) {
+    return value != nullptr && std::strcmp(value, "1") == 0;
+}
+
+// What watches over a rank, and what all ranks were forked from, hold the secret: no rank may look at their memory.
+SHARDLINGS_BEFORE_EVERYTHING void hide_memory(int /*argc*/, char** /*argv*/, char** environment) {
+    if (is_set(early_value(environment, kEnvClosed))) {
+        prctl(PR_SET_DUMPABLE, 0);
+    }
+}
+
+SHARDLINGS_EARLY const Early kHideMemory = &hide_memory;
+
+}  // namespace
 
 void close_files_if_asked() {
-    const char* const asked = std::getenv(kEnvClosed);
-    if (asked != nullptr && std::strcmp(asked, "1") == 0) {
-        prctl(PR_SET_DUMPABLE, 0);
+    if (is_set(std::getenv(kEnvClosed))) {
         refuse_writes();
     }
 }

@@ -4,9 +4,8 @@
 namespace dist::harness {
 
 /// From here on this thread, and all that it starts, write below the folder that it is in, /tmp and /dev alone: not the
-/// records of this run, and not /proc/self/mem, by which memory could be written past every protection. Does nothing
-/// where that is not asked for; where the kernel has no Landlock, what is left is that this process is nobody's to
-/// look at.
+/// records of this run. Does nothing where that is not asked for, or where the kernel has no Landlock. Where it is asked for, the
+/// memory of this program is nobody's to look at from its start on, not by /proc/self/mem either.
 void close_files_if_asked();
 
 }  // namespace dist::harness

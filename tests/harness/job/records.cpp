@@ -1,6 +1,5 @@
 #include "tests/harness/job/records.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -24,12 +23,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kNonceKey = R"({"nonce":")";
-
 int descriptor = -1;
+Seal seal;
 
 [[noreturn]] void lose_records() {
     const std::string reason = std::strerror(errno);
+    descriptor = -1;  // a line that was begun is the last one
     std::snprintf(
         my_slot().end_message, sizeof my_slot().end_message,
         "rank %d cannot write down how its tests went (%s): does the code close files that it has "
@@ -40,10 +39,10 @@ int descriptor = -1;
     throw std::runtime_error("cannot write the test's records: " + reason);
 }
 
-void write_bytes(const char* bytes, std::size_t n) {
+void write_bytes(std::string_view bytes) {
     std::size_t written = 0;
-    while (written < n) {
-        const ssize_t more = write(descriptor, bytes + written, n - written);
+    while (written < bytes.size()) {
+        const ssize_t more = write(descriptor, bytes.data() + written, bytes.size() - written);
         if (more <= 0) {
             lose_records();
         }
@@ -53,14 +52,8 @@ void write_bytes(const char* bytes, std::size_t n) {
 
 void write_line(const json& line) {
     // a student's bytes may be no UTF-8: replaced, never an exception
-    const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-    // code under test may read what is left in memory
-    std::array<char, kNonceSize> nonce = secret().nonce();
-    write_bytes(kNonceKey.data(), kNonceKey.size());
-    write_bytes(nonce.data(), std::strlen(nonce.data()));
-    explicit_bzero(nonce.data(), nonce.size());
-    write_bytes("\",", 2);
-    write_bytes(text.data() + 1, text.size() - 1);
+    const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
+    write_bytes(seal.sealed(text) + "\n");
 }
 
 json addresses(const Frames& frames) {
@@ -111,6 +104,7 @@ void open_records(const std::string& folder, int rank) {
     if (descriptor < 0) {
         throw std::runtime_error("cannot write " + file);
     }
+    seal = take_seal(rank);
 }
 
 void write_plan(const std::vector<std::string>& tests, int many) {

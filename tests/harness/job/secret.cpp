@@ -1,4 +1,4 @@
-// The secret is read, and its file removed, before any code under test can run: it finds nothing.
+// The secret is read, and its file removed, before any code under test can run: it finds no file.
 #include "tests/harness/job/secret.hpp"
 
 #include <cstring>
@@ -41,6 +41,12 @@ SHARDLINGS_EARLY const Early kReadSecret = &read_secret;
 
 const Secret& secret() {
     return the_secret;
+}
+
+Seal take_seal(int rank) {
+    const Seal seal(the_secret.records, rank);
+    explicit_bzero(the_secret.records.data(), sizeof the_secret.records);
+    return seal;
 }
 
 }  // namespace dist::harness
