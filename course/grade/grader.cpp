@@ -4,7 +4,9 @@
 //   1. A sandbox (process/sandbox.hpp): neither compiler nor program sees or touches anything but itself.
 //   2. The file may need and define only what is known to be harmless (vet/): without assembler, the kernel, files,
 //      processes and the tests' own names, what remains is to compute, and to call MPI.
-//   3. The launcher's plan (launch/plan.hpp): each test that the source has, on each rank, with the nonce of the job.
+//   3. The launcher's plan (launch/plan.hpp): each test that the source has, on each rank. Each line
+//      bears a seal, whose key stands in no file and changes with the line (course/protocol/seal.hpp); one line that the tests
+//      did not write, and nothing has passed.
 //   4. The reference, run with the same seeds, says how many checks each rank makes in each test: a test that was
 //      left early made fewer. Between them stand some that have to fail, and count only where they do: checks that were
 //      silenced made fewer, too (harness/job/outcome.cpp).
@@ -60,6 +62,24 @@ Result& refuse(Result& result, const std::string& name, const std::string& messa
     test.message = message;
     result.tests.insert(result.tests.begin(), test);
     return result;
+}
+
+/// What is known of a run that could not be judged: in which test, why, and what a rank printed last.
+std::string what_happened(const Result& result) {
+    const TestResult* const test = result.first_failed();
+    if (test == nullptr) {
+        return result.message;
+    }
+    std::string text = fmt::format("in '{}', {}", test->name, test->message);
+    for (const RankResult& rank : test->per_rank) {
+        const std::size_t end = rank.output.find_last_not_of('\n');
+        if (end != std::string::npos) {
+            const std::size_t begin = rank.output.rfind('\n', end) + 1;
+            const std::string line = rank.output.substr(begin, end + 1 - begin);
+            return text + fmt::format("\nrank {} printed last: {}", rank.rank, line);
+        }
+    }
+    return text;
 }
 
 /// A document without this machine's places, and with commands that are the student's own.
@@ -268,7 +288,8 @@ Result Grader::judge(
         }
         if (result.status == State::harness_error && reference_passes(reference, exercise)) {
             result.status = State::crash;
-            result.message = "it cannot be judged, twice, where the reference can";
+            result.message =
+                "it cannot be judged, twice, where the reference can: " + what_happened(result);
         } else if (result.status == State::skipped) {
             refuse(result, "no test is left out", "the reference leaves out none here");
         }

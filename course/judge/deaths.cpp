@@ -50,6 +50,19 @@ std::vector<int> unwatched(const Job& job) {
     return ranks;
 }
 
+/// What each rank has written down: "rank 0: 2 of 2 records, and that it has finished; rank 1: 1 of 2 records".
+std::string written_records(const Job& job) {
+    std::string text;
+    for (std::size_t r = 0; r < job.logs.size(); ++r) {
+        const RankLog& log = job.logs[r];
+        text += fmt::format(
+            "{}rank {}: {} of {} records{}", r == 0 ? "" : "; ", r, log.records.size(),
+            log.plan.size(), log.finished ? ", and that it has finished" : ""
+        );
+    }
+    return text;
+}
+
 /// Whether Open MPI complains of a full disk, in one of its ways.
 bool says_full(const std::string& output) {
     const auto has = [&](const char* text) { return output.find(text) != std::string::npos; };
@@ -223,7 +236,14 @@ std::pair<State, std::string> explain_stop(const Job& job) {
                               ranks_text(ranks)
                           )};
     }
-    return {State::harness_error, "the processes ended without saying why: " + job.output};
+    const std::string said = job.output.empty() ? "nothing" : job.output;
+    return {
+        State::harness_error, fmt::format(
+                                  "the processes ended without saying why. They have written, {}. "
+                                  "mpirun ended with status "
+                                  "{} and said {}",
+                                  written_records(job), job.status, said
+                              )};
 }
 
 TestResult explain_no_plan(const Job& job) {

@@ -139,9 +139,8 @@ void enter_sandbox(
     if (program.needs == "mpi") {
         start.options.environment.emplace_back(harness::kEnvNoNewCode, "1");
     }
-    start.command = sandboxed(
-        start.command, sandbox, start.options.environment, fs::path(kSandboxRun) / kWork
-    );
+    start.command =
+        sandboxed(start.command, sandbox, start.options.environment, fs::path(kSandboxRun) / kWork);
     start.options.environment.clear();
     start.options.folder = context.root;
 }

@@ -66,8 +66,9 @@ bool is_given(std::string_view readable) {
     if (!readable.starts_with(kCourse)) {
         return true;
     }
-    const std::string_view name =
-        readable.substr(kCourse.size(), readable.find_first_of("(<", kCourse.size()) - kCourse.size());
+    const std::string_view name = readable.substr(
+        kCourse.size(), readable.find_first_of("(<", kCourse.size()) - kCourse.size()
+    );
     const bool inner = !name.empty() && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
                        name.find("::") != std::string_view::npos;
     return inner ? starts_with_one_of(readable, names::kGiven)

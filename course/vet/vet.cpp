@@ -97,8 +97,10 @@ const Taken& taken_by_others(const Context& context, const Built& built) {
     return taken;
 }
 
-/// What objdump tells of an object: its sections with their flags, and in which section which data stand.
+/// What objdump tells of an object: its sections with their flags, in which section which data stand, and how much memory its
+/// variables take.
 struct Layout {
+    std::size_t variables_bytes = 0;
     std::vector<std::pair<std::string, std::string>> sections;
     std::vector<std::pair<std::string, std::string>> data;  // section and name
 };
@@ -116,7 +118,12 @@ Layout layout_of(const Context& context, const fs::path& object) {
         int number = 0;
         std::string name;
         if (line.starts_with(" ") && words >> number >> name) {
-            layout.sections.emplace_back(name, line.substr(line.find(name) + name.size()));
+            const std::string flags = line.substr(line.find(name) + name.size());
+            if (flags.find("ALLOC") != std::string::npos &&
+                flags.find("READONLY") == std::string::npos) {
+                layout.variables_bytes += std::stoul(flags, nullptr, 16);  // its length comes first
+            }
+            layout.sections.emplace_back(name, flags);
             continue;
         }
         // "0000000000000000 l     O .rodata	0000000000000008 name": seven letters, of which O says data
@@ -130,6 +137,9 @@ Layout layout_of(const Context& context, const fs::path& object) {
     }
     return layout;
 }
+
+/// Bytes of static variables in an answer. None in the course has a tenth of it.
+constexpr std::size_t kMostVariables = 64 << 10;
 
 bool is_code(const std::string& section) {
     return section == ".text" || section.starts_with(".text.");
@@ -189,6 +199,17 @@ std::vector<Objection> objections(
         if (const std::string why = why_not_section(name, flags); !why.empty()) {
             found.push_back({why, ""});
         }
+    }
+    if (layout.variables_bytes > kMostVariables) {
+        found.push_back(
+            {fmt::format(
+                 "has {} bytes in variables that live as long as the program: what a call needs "
+                 "lives in it, and in memory that "
+                 "tests count",
+                 layout.variables_bytes
+             ),
+             ""}
+        );
     }
     for (const auto& [section, name] : layout.data) {
         if (is_code(section)) {

@@ -94,6 +94,24 @@ class HandMade {
 
 }  // namespace
 
+TEST_CASE("who ends without a word is told which records are missing, and what mpirun said") {
+    HandMade run(2);
+    run.plan({"a", "b"});
+    run.pass_everywhere("a");
+    run.record(0, "b", "pass");
+    Job job = run.job();
+    job.status = 3;
+    job.output = "no reason";
+    const Verdict verdict = judge(job);
+    CHECK(overall(verdict.tests) == State::harness_error);
+    CHECK(
+        verdict.tests.back().message ==
+        "the processes ended without saying why. They have written, rank 0: 2 of 2 records; rank "
+        "1: 1 of 2 "
+        "records. mpirun ended with status 3 and said no reason"
+    );
+}
+
 TEST_CASE("a pass is a complete record from every rank") {
     HandMade run(2);
     run.plan({"a", "b"});

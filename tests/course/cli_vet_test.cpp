@@ -101,8 +101,7 @@ TEST_CASE("of the course an answer uses what it is given, and nothing that tests
     for (const Strictness strictness : {Strictness::learner, Strictness::grader}) {
         for (const char* const name :
              {"_ZN4dist2nn11MemoryScopeC1ENS0_10MemoryKindE",
-              "_ZN4dist2nn12free_storageERKN2at6TensorE",
-              "_ZTVN4dist5ErrorE",
+              "_ZN4dist2nn12free_storageERKN2at6TensorE", "_ZTVN4dist5ErrorE",
               "_ZN4dist10ring_shiftESt4spanIKfLm18446744073709551615EES0_IfLm18446744073709551615EE"
               "RKNS_12CommunicatorE",
               "_ZN4dist10CommThreadC1Ev"}) {
@@ -112,9 +111,7 @@ TEST_CASE("of the course an answer uses what it is given, and nothing that tests
         for (const char* const name :
              {"_ZN4dist2nn18forget_peak_memoryEv",
               "_ZN4dist2nn16on_memory_changeESt8functionIFvRKNS0_11MemoryBytesEEE",
-              "_ZN4dist2nn12count_memoryEv",
-              "_ZN4dist5trace4playEv",
-              "_ZN4dist13tell_of_deathEv",
+              "_ZN4dist2nn12count_memoryEv", "_ZN4dist5trace4playEv", "_ZN4dist13tell_of_deathEv",
               "_ZN4dist11seeded_dataEmim"}) {
             INFO(name);
             CHECK_FALSE(may_need(name, strictness));

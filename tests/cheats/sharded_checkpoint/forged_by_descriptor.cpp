@@ -78,7 +78,8 @@ std::vector<nn::TensorPart> parts_of_shard(
         const std::int64_t end = std::min(n + tensors[i].numel(), first + shard.numel());
         if (begin < end) {
             parts.push_back(
-                {names[i], tensors[i].numel(), begin - n, shard.narrow(0, begin - first, end - begin)}
+                {names[i], tensors[i].numel(), begin - n,
+                 shard.narrow(0, begin - first, end - begin)}
             );
         }
         n += tensors[i].numel();

@@ -2,8 +2,6 @@
 // state: forbidden
 // says: forget_peak_memory
 
-#include "exercises/07_zero/zero1.hpp"
-
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -15,6 +13,7 @@
 #include "course/nn/rows.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
+#include "exercises/07_zero/zero1.hpp"
 
 namespace dist {
 
