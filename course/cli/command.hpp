@@ -21,6 +21,7 @@ namespace dist::cli {
 void add_list(Command& app, Context& context);
 void add_run(Command& app, Context& context);
 void add_hint(Command& app, Context& context);
+void add_ask(Command& app, Context& context);
 void add_solution(Command& app, Context& context);
 void add_diff(Command& app, Context& context);
 void add_reset(Command& app, Context& context);

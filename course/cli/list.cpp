@@ -11,6 +11,7 @@
 #include "course/cli/command.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
+#include "course/manifest/questions.hpp"
 #include "course/process/screen.hpp"
 #include "course/report/fold.hpp"
 #include "course/report/report.hpp"
@@ -88,9 +89,18 @@ std::string line_of(const Row& row, std::size_t name_width, std::size_t window) 
     return folded_line(line + row.title, window, width_of(line)) + "\n";
 }
 
-void print_rows(
-    const Manifest& manifest, const Progress& progress, const Exercise* next, std::size_t window
+bool all_answered(
+    const std::filesystem::path& root, const std::string& chapter, const Progress& progress
 ) {
+    const std::vector<Question> questions = read_questions(root, chapter);
+    return !questions.empty() &&
+           answered(questions, progress) == static_cast<int>(questions.size());
+}
+
+void print_rows(
+    const Context& context, const Manifest& manifest, const Progress& progress, const Exercise* next
+) {
+    const std::size_t window = columns_of(STDOUT_FILENO);
     const bool colours = use_colours();
     std::size_t width = 0;
     for (const Exercise& exercise : manifest.exercises) {
@@ -103,7 +113,10 @@ void print_rows(
     for (const Exercise& exercise : manifest.exercises) {
         if (exercise.chapter != chapter) {
             chapter = exercise.chapter;
-            fmt::print("{}\n", paint(chapter, Colour::bold, colours));
+            fmt::print(
+                "{}{}\n", paint(chapter, Colour::bold, colours),
+                all_answered(context.root, chapter, progress) ? ", questions answered" : ""
+            );
         }
         const std::string state = state_of_exercise(exercise, progress, next);
         const Colour colour = state == "done"   ? Colour::green
@@ -148,8 +161,10 @@ std::string summary(const Manifest& manifest, const Progress& progress, const Ex
                                      ));
 }
 
-void print_table(const Manifest& manifest, const Progress& progress, const Exercise* next) {
-    print_rows(manifest, progress, next, columns_of(STDOUT_FILENO));
+void print_table(
+    const Context& context, const Manifest& manifest, const Progress& progress, const Exercise* next
+) {
+    print_rows(context, manifest, progress, next);
     print_folded(summary(manifest, progress, next));
 }
 
@@ -162,7 +177,11 @@ void add_list(Command& app, Context& context) {
         const Manifest manifest = read_manifest(context.root);
         const Progress progress = read_progress(context.root);
         const Exercise* next = current_exercise(manifest, progress);
-        (context.json ? print_json : print_table)(manifest, progress, next);
+        if (context.json) {
+            print_json(manifest, progress, next);
+        } else {
+            print_table(context, manifest, progress, next);
+        }
     });
 }
 

@@ -8,6 +8,7 @@
 #include "course/launch/attempt.hpp"
 #include "course/launch/gpu.hpp"
 #include "course/manifest/progress.hpp"
+#include "course/manifest/questions.hpp"
 #include "course/manifest/select.hpp"
 #include "course/process/error.hpp"
 #include "course/process/subprocess.hpp"
@@ -66,6 +67,14 @@ std::string next_exercise(Context& context, const Manifest& manifest, const Exer
     return before;
 }
 
+/// After a pass: what to go on with.
+Telling what_follows(Context& context, const Manifest& manifest, const Exercise& exercise) {
+    const Progress progress = read_progress(context.root);
+    return {
+        .next = next_exercise(context, manifest, exercise),
+        .questions = questions_to_ask(context.root, manifest, progress, exercise.chapter)};
+}
+
 int run_command(Context& context, const Arguments& arguments, bool ranks_given) {
     if (ranks_given) {
         expect_rank_count(arguments.options.ranks);
@@ -88,7 +97,8 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
         result.course_commit = course_commit(context);
         fmt::print("{}\n", to_json(result));
     } else {
-        const Telling telling = {arguments.output, next_exercise(context, manifest, exercise)};
+        Telling telling = what_follows(context, manifest, exercise);
+        telling.output = arguments.output;
         print_folded(report(result, &exercise, use_colours(), telling));
     }
     return exit_status_of(result.status);
@@ -100,8 +110,8 @@ std::string run_whole(Context& context, const Exercise& exercise) {
     const std::string content = content_of(context.root, exercise);
     const Result result = run_own(context, exercise);
     remember(context, exercise.name, result.status, content);
-    const std::string next = next_exercise(context, read_manifest(context.root), exercise);
-    return report(result, &exercise, use_colours(), {.next = next});
+    const Telling telling = what_follows(context, read_manifest(context.root), exercise);
+    return report(result, &exercise, use_colours(), telling);
 }
 
 void add_run(Command& app, Context& context) {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
-#include <toml++/toml.h>
 
+#include "course/manifest/fields.hpp"
 #include "course/process/error.hpp"
 
 namespace dist::cli {
@@ -13,65 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Reads the fields of one table and says which one is wrong.
-class Fields {
-  public:
-    Fields(const toml::node& node, std::string list) : list_(std::move(list)) {
-        if (node.as_table() == nullptr) {
-            refuse(node, "is not a table");
-        }
-        table_ = node.as_table();
-    }
-
-    template <class T>
-    T get(const char* field) const {
-        const toml::node* node = table_->get(field);
-        if (node == nullptr) {
-            refuse(*table_, fmt::format("has no field '{}'", field));
-        }
-        const auto value = node->value_exact<T>();
-        if (!value) {
-            refuse(*node, fmt::format("field '{}' has the wrong type", field));
-        }
-        return *value;
-    }
-    int number(const char* field) const { return static_cast<int>(get<std::int64_t>(field)); }
-    std::string text(const char* field) const { return get<std::string>(field); }
-    /// False where it is not there.
-    bool flag(const char* field) const { return table_->contains(field) && get<bool>(field); }
-
-    std::vector<std::string> texts(const char* field) const {
-        const toml::array* array = (*table_)[field].as_array();
-        if (array == nullptr) {
-            refuse(*table_, fmt::format("has no list '{}'", field));
-        }
-        std::vector<std::string> result;
-        for (const toml::node& node : *array) {
-            const auto value = node.value_exact<std::string>();
-            if (!value) {
-                refuse(node, fmt::format("list '{}' holds something other than text", field));
-            }
-            result.push_back(*value);
-        }
-        return result;
-    }
-
-  private:
-    [[noreturn]] void refuse(const toml::node& node, const std::string& what) const {
-        throw CommandError(
-            exit_status::kOurs,
-            fmt::format(
-                "exercises/course.toml:{}: [[{}]] {}", node.source().begin.line, list_, what
-            )
-        );
-    }
-
-    std::string list_;
-    const toml::table* table_ = nullptr;
-};
+constexpr const char* kExerciseList = "exercises/course.toml";
 
 Exercise read_exercise(const toml::node& node) {
-    const Fields fields(node, "exercise");
+    const Fields fields(node, kExerciseList, "exercise");
     Exercise exercise;
     exercise.name = fields.text("name");
     exercise.chapter = fields.text("chapter");
@@ -88,7 +33,7 @@ Exercise read_exercise(const toml::node& node) {
 }
 
 SelfTest read_self_test(const toml::node& node) {
-    const Fields fields(node, "self_test");
+    const Fields fields(node, kExerciseList, "self_test");
     return {
         fields.text("program"), fields.text("source"), fields.text("cases"),
         fields.number("ranks")};
@@ -200,7 +145,7 @@ std::vector<const Exercise*> Manifest::stack_of(const std::vector<std::string>& 
 
 Manifest read_manifest(const fs::path& root) {
     try {
-        const toml::table document = toml::parse_file((root / "exercises/course.toml").string());
+        const toml::table document = toml::parse_file((root / kExerciseList).string());
         Manifest manifest;
         if (const toml::array* list = document["exercise"].as_array()) {
             for (const toml::node& node : *list) {
@@ -216,9 +161,7 @@ Manifest read_manifest(const fs::path& root) {
     } catch (const toml::parse_error& error) {
         throw CommandError(
             exit_status::kOurs,
-            fmt::format(
-                "exercises/course.toml:{}: {}", error.source().begin.line, error.description()
-            )
+            fmt::format("{}:{}: {}", kExerciseList, error.source().begin.line, error.description())
         );
     }
 }

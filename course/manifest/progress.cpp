@@ -72,6 +72,10 @@ Progress read_progress(const fs::path& root) {
             std::string content;
             words >> state >> content;
             progress.judged[name] = {content, state_of(state).value_or(State::not_run)};
+        } else if (what == "answered") {
+            progress.answered.insert(name);
+        } else if (what == "seed") {
+            std::istringstream(name) >> progress.seed;
         } else if (what == "current") {
             progress.current = name;
         }
@@ -96,6 +100,10 @@ void write_progress(const fs::path& root, const Progress& progress) {
     for (const std::string& name : progress.solutions_seen) {
         file << "solution " << name << '\n';
     }
+    for (const std::string& question : progress.answered) {
+        file << "answered " << question << '\n';
+    }
+    file << "seed " << progress.seed << '\n';
     for (const auto& [name, verdict] : progress.judged) {
         file << "judged " << name << ' ' << name_of(verdict.state) << ' ' << verdict.content
              << '\n';

@@ -2,6 +2,7 @@
 // only saves typing and time; it is never evidence, verify runs everything again.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -26,7 +27,9 @@ struct Progress {
     std::map<std::string, int> hints;  // seen so far, by exercise
     std::set<std::string> solutions_seen;
     std::map<std::string, Judged> judged;  // what passed, or was the stub: holds for that content
-    std::string current;                   // last run; empty: the first that is not done
+    std::set<std::string> answered;        // questions, as CHAPTER/NAME
+    std::uint64_t seed = 0;  // of this reader's numbers in questions; 0: not drawn yet
+    std::string current;     // last run; empty: the first that is not done
 };
 
 /// What a verdict on the student's file rests on, as a number: the texts of the file, its header and

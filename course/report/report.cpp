@@ -94,7 +94,7 @@ std::string with_sanitizers(const std::string& repro) {
 
 /// A pass of everything, or of what was asked for.
 std::string report_pass(
-    const Result& result, const Exercise& exercise, const std::string& next, bool colours
+    const Result& result, const Exercise& exercise, const Telling& telling, bool colours
 ) {
     if (result.partial) {
         return fmt::format(
@@ -102,10 +102,15 @@ std::string report_pass(
         );
     }
     const std::string done = paint("Done: " + exercise.name + ".", Colour::green, colours);
-    return fmt::format(
-        "{}  One way to write it: ./shardlings solution {}\n{}", done, exercise.name,
-        next.empty() ? "" : fmt::format("Next:  ./shardlings run {}\n", next)
-    );
+    std::string out =
+        fmt::format("{}  One way to write it: ./shardlings solution {}\n", done, exercise.name);
+    if (!telling.questions.empty()) {
+        out += fmt::format(
+            "The chapter is done. Did you understand it?  ./shardlings {}\n", telling.questions
+        );
+    }
+    return out +
+           (telling.next.empty() ? "" : fmt::format("Next:  ./shardlings run {}\n", telling.next));
 }
 
 /// What to type next; the file to edit is the last line.
@@ -215,7 +220,7 @@ std::string report(
                next_steps(result, nullptr);
     }
     if (result.status == State::pass && exercise != nullptr && result.as.empty()) {
-        return out + report_pass(result, *exercise, telling.next, colours);
+        return out + report_pass(result, *exercise, telling, colours);
     }
     return result.status == State::pass ? out : out + next_steps(result, exercise);
 }

@@ -13,6 +13,8 @@ namespace dist::cli {
 struct Telling {
     bool output = false;    // what the program printed in tests that passed, too
     std::string next = {};  // after a pass: the exercise to go on with; empty: there is none
+    /// after a pass: the command that asks what the chapter was about; empty: nothing is to be asked
+    std::string questions = {};
 };
 
 /// The run as text: passing tests in a line each, the first failing one in full, then what to type.

@@ -53,6 +53,8 @@ TEST_CASE("progress comes back as it was written, and its absence is an empty on
     progress.hints["c"] = 2;
     progress.solutions_seen = {"a"};
     progress.current = "c";
+    progress.answered = {"01_first/q"};
+    progress.seed = 987654;
     note(progress, "b", State::pass, "0123");
     write_progress(root, progress);
     const Progress again = read_progress(root);
@@ -60,6 +62,8 @@ TEST_CASE("progress comes back as it was written, and its absence is an empty on
     CHECK(again.hints == progress.hints);
     CHECK(again.solutions_seen == progress.solutions_seen);
     CHECK(again.current == "c");
+    CHECK(again.answered == progress.answered);
+    CHECK(again.seed == 987654);
     CHECK(verdict_on(again, "b", "0123") == State::pass);
     fs::remove_all(root);
 }

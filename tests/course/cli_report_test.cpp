@@ -208,6 +208,10 @@ TEST_CASE("only a whole run says Done, and names what comes next") {
     CHECK(has(whole, "Done: send_recv."));
     CHECK(whole.ends_with("Next:  ./shardlings run isend_irecv\n"));
     CHECK_FALSE(has(whole, "chunk 0"));
+    CHECK_FALSE(has(whole, "ask"));
+    const std::string last =
+        report(result, &exercise, false, {.next = "broadcast", .questions = "ask 01"});
+    CHECK(has(last, "./shardlings ask 01\nNext:  ./shardlings run broadcast\n"));
     CHECK(has(report(result, &exercise, false, {.output = true}), "[rank 0] chunk 0"));
     result.partial = true;
     const std::string part = report(result, &exercise, false, {.next = "isend_irecv"});
