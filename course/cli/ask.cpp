@@ -168,8 +168,14 @@ class Examination {
             fmt::print("Answer (an empty line ends): ");
             std::fflush(stdout);
             std::string line;
-            if (!std::getline(std::cin, line) || interrupted() ||
-                line.find_first_not_of(' ') == std::string::npos) {
+            const bool came = static_cast<bool>(std::getline(std::cin, line));
+            if (!came) {
+                fmt::print("\n");
+            }
+            if (interrupted()) {
+                throw Interrupted();
+            }
+            if (!came || line.find_first_not_of(' ') == std::string::npos) {
                 return false;
             }
             try {
