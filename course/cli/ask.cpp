@@ -1,12 +1,9 @@
 // ask: the questions at the end of a chapter, each with numbers of the reader's own.
-#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
-#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -23,7 +20,6 @@
 namespace dist::cli {
 namespace {
 
-constexpr std::size_t kTextColumns = 80;   // at most: longer lines are hard to read
 constexpr std::uint64_t kSeeds = 999'999;  // short enough to be typed
 
 struct AskArguments {
@@ -55,7 +51,7 @@ class Examination {
     /// Returns the exit status.
     int run() {
         if (!choose()) {
-            return all_answered();
+            refuse_all_answered();
         }
         if (context_.json) {
             return print_json();
@@ -95,37 +91,22 @@ class Examination {
         return progress_.answered.contains(question.id());
     }
 
-    int all_answered() const {
-        if (arguments_.has_answer || context_.json) {
-            throw UsageError(fmt::format(
-                "all {} questions of {} are answered; --question 1 names one of them",
+    [[noreturn]] void refuse_all_answered() const {
+        const bool expected_one = arguments_.has_answer || context_.json;
+        throw CommandError(
+            expected_one ? exit_status::kUsage : exit_status::kDone,
+            fmt::format(
+                "all {} questions of {} are answered; --question 1 asks the first one again",
                 questions_.size(), chapter_
-            ));
-        }
-        print_folded(fmt::format(
-            "All {} questions of {} are answered. --question 1 asks the first one again.\n",
-            questions_.size(), chapter_
-        ));
-        return exit_status::kDone;
+            )
+        );
     }
 
     void print_question() const {
         const std::string heading =
             fmt::format("{}, question {} of {}", chapter_, number_, questions_.size());
         fmt::print("{}\n\n", paint(heading, Colour::bold, use_colours()));
-        print_text(asked_.text);
-    }
-
-    /// Indented; a line that begins with spaces, as code does, keeps them.
-    static void print_text(const std::string& text) {
-        const std::size_t columns = std::min(kTextColumns, columns_of(STDOUT_FILENO));
-        std::istringstream lines(text);
-        for (std::string line; std::getline(lines, line);) {
-            const std::size_t spaces = line.find_first_not_of(' ');
-            const std::size_t hang = 2 + (spaces == std::string::npos ? 0 : spaces);
-            fmt::print("{}\n", line.empty() ? "" : folded_line("  " + line, columns, hang));
-        }
-        fmt::print("\n");
+        print_indented(asked_.text + "\n\n");
     }
 
     /// Only an answer with the reader's own numbers is remembered.
@@ -144,7 +125,7 @@ class Examination {
             "{}\n", judgement.right ? paint("Right.", Colour::green, use_colours())
                                     : paint("Not yet.", Colour::red, use_colours())
         );
-        print_text(judgement.says);
+        print_indented(judgement.says + "\n\n");
         if (judgement.right) {
             remember_answer();
         }
@@ -181,7 +162,7 @@ class Examination {
             try {
                 right = judge(line);
             } catch (const UsageError& error) {
-                print_text(error.what());
+                print_indented(std::string(error.what()) + "\n\n");
             }
         }
         return true;
@@ -225,7 +206,7 @@ class Examination {
 }  // namespace
 
 void add_ask(Command& app, Context& context) {
-    auto command = app.add_subcommand("ask", "Questions at the end of a chapter");
+    auto command = app.add_subcommand("ask", "Ask the questions at the end of a chapter");
     auto arguments = std::make_shared<AskArguments>();
     command.add_option("CHAPTER", arguments->chapter, "01, 02, ...").required();
     const Option answer = command.add_option(

@@ -25,19 +25,20 @@ namespace dist::cli {
 namespace {
 
 constexpr const char* kOptions =
-    "-n 2,4,8 says, too, from which number of ranks on the ring passes naive.\n"
+    "Prints each time next to naive, MPI and a lower bound. With -n 2,4,8 it also says from how\n"
+    "many ranks on the ring is faster than naive.\n"
     "\n"
-    "These go to the bench: COLLECTIVE, which is all_reduce for a start, and\n"
+    "More words: COLLECTIVE (default: all_reduce), and\n"
     "  --sizes 64K,1M,85M         bytes\n"
-    "  --algorithms naive,mine    some; without it all, and mine (your own) once it passes\n"
+    "  --algorithms naive,mine    only these; default: all, and mine (your own) once it passes\n"
     "  --json | --csv FILE | --svg FILE\n"
-    "./shardlings bench --help-bench names all collectives, algorithms and options.\n"
+    "./shardlings bench --help-bench lists all collectives, algorithms and options.\n"
     "\n"
-    "bench ddp measures a step of training beside PyTorch's own DDP:\n"
+    "bench ddp compares a training step by your DDP with PyTorch's own:\n"
     "  --model small, --batch 64, --rounds 15, --json\n"
-    "bench zero measures what each stage of ZeRO holds, sends and takes beside DDP:\n"
-    "  --optimizer adamw, --svg FILE, and those of bench ddp\n"
-    "./shardlings bench ddp --help-bench names all of them, bench zero --help-bench its own.\n";
+    "bench zero shows what each stage of ZeRO holds and sends, and its time, beside DDP:\n"
+    "  --optimizer adamw, --svg FILE, and the options of bench ddp\n"
+    "./shardlings bench ddp --help-bench and bench zero --help-bench list all of them.\n";
 
 constexpr int kMostProcesses = 65536;
 
@@ -159,11 +160,12 @@ void add_bench(Command& app, Context& context) {
     auto ranks = std::make_shared<std::string>("2");
     auto hostfile = std::make_shared<std::string>();
     auto help = std::make_shared<bool>(false);
-    Option count =
-        command.add_option("-n,--ranks", *ranks, "Processes; 2,4,8: measure on each of these");
+    Option count = command.add_option(
+        "-n,--ranks", *ranks, "Number of processes; 2,4,8: measure on each of these"
+    );
     count.capture_default_str();
     command.add_option("--hostfile", *hostfile, kHostfileHelp);
-    command.add_flag("--help-bench", *help, "The bench's own options");
+    command.add_flag("--help-bench", *help, "List collectives, algorithms and all options");
     command.footer(kOptions);
     pass_on_the_rest(command, context);
     command.callback([&context, command, ranks, count, hostfile, help] {

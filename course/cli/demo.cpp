@@ -100,7 +100,7 @@ void demo(Context& context) {
 }  // namespace
 
 void add_demo(Command& app, Context& context) {
-    auto command = app.add_subcommand("demo", "The course in a few minutes");
+    auto command = app.add_subcommand("demo", "See the course in a few minutes");
     command.callback([&context] { demo(context); });
 }
 

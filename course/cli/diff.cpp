@@ -34,11 +34,11 @@ void print_diff(Context& context, const std::string& name, bool force) {
 }  // namespace
 
 void add_diff(Command& app, Context& context) {
-    auto command = app.add_subcommand("diff", "Your file against the reference, after a pass");
+    auto command = app.add_subcommand("diff", "Compare your file with the reference, after a pass");
     auto name = std::make_shared<std::string>();
     auto force = std::make_shared<bool>(false);
     command.add_option("NAME", *name, "An exercise; without it, the current one");
-    command.add_flag("--force", *force, "Before a pass, too");
+    command.add_flag("--force", *force, "Also before a pass");
     command.callback([&context, name, force] { print_diff(context, *name, *force); });
 }
 

@@ -44,7 +44,7 @@ std::string first_line(const Context& context, const std::vector<std::string>& c
 Finding needed(const std::string& what, const std::string& found) {
     return {
         what, found.empty() ? "missing" : "ok", found,
-        "nothing works without: scripts/setup.sh base"};
+        "nothing works without it: scripts/setup.sh base"};
 }
 
 Finding useful(const std::string& what, const std::string& found, const std::string& advice) {
@@ -88,8 +88,7 @@ std::string torch_version(const Context& context) {
         if (!major.empty()) {
             const std::string minor = defined(header, "TORCH_VERSION_MINOR");
             return fmt::format(
-                "{}.{} ({}; LibTorch_ROOT in the environment takes another)", major, minor,
-                include.string()
+                "{}.{} ({}; to use another, set LibTorch_ROOT)", major, minor, include.string()
             );
         }
     }
@@ -99,7 +98,7 @@ std::string torch_version(const Context& context) {
 Finding shared_memory() {
     struct statvfs shm = {};
     if (statvfs("/dev/shm", &shm) != 0) {
-        return {"/dev/shm", "missing", "", "ranks talk through it: mount a tmpfs there"};
+        return {"/dev/shm", "missing", "", "ranks send messages through it: mount a tmpfs there"};
     }
     const auto mib = static_cast<unsigned long>(shm.f_frsize) * shm.f_blocks >> 20U;
     const auto free_mib = static_cast<unsigned long>(shm.f_frsize) * shm.f_bavail >> 20U;
@@ -138,7 +137,7 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
         shared_memory(),
         useful(
             "LibTorch", torch_version(context),
-            "chapters 05 and later, and train, install it when first asked for"
+            "installed when first needed, by chapters 05 and later and by train"
         ),
         useful(
             "CUDA toolkit", missing.empty() ? cached_value(context, "CMAKE_CUDA_COMPILER") : "",
@@ -153,23 +152,23 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
         ),
         useful(
             "SimGrid", first_line(context, {"smpirun", "--version"}),
-            "simulate runs on it, and installs it when first asked for"
+            "simulate runs on it, and installs it when first needed"
         ),
         useful(
             "simgrid-mc", first_line(context, {"sh", "-c", "command -v simgrid-mc"}),
-            "prove needs it: SimGrid 4 has it (Debian 13: apt-get install libsimgrid-dev)"
+            "prove needs it; it is part of SimGrid 4 (Debian 13: apt-get install libsimgrid-dev)"
         ),
         useful(
             "gnuplot", first_line(context, {"gnuplot", "--version"}),
-            "bench --svg and plot install it when first asked for"
+            "bench --svg and plot install it when first needed"
         ),
         useful(
             "Gloo", gloo_folder(context).string(),
-            "bench measures it beside the others where it is: apt-get install libgloo-dev"
+            "bench measures it beside the others where it is installed: apt-get install libgloo-dev"
         ),
         useful(
             "bubblewrap", first_line(context, {"bwrap", "--version"}),
-            "grade runs submissions in it, and installs it when first asked for"
+            "grade runs submissions in it, and installs it when first needed"
         ),
         useful(
             "CIFAR-10", data_set(context),
@@ -259,7 +258,8 @@ void examine_and_print(Context& context) {
 }  // namespace
 
 void add_doctor(Command& app, Context& context) {
-    auto command = app.add_subcommand("doctor", "What this machine has, and what can run on it");
+    auto command =
+        app.add_subcommand("doctor", "Show what this machine has, and what can run on it");
     command.add_flag("--json", context.json, "One JSON document");
     command.callback([&context] { examine_and_print(context); });
 }

@@ -18,16 +18,18 @@ void add_grade(Command& app, Context& context) {
     command.add_option("--out", arguments->out, "Folder for the grades").required();
     command.add_option(
         "--exercises", arguments->exercises,
-        "Only these; without it, all that anybody has handed in"
+        "Grade only these (default: all that anybody has handed in)"
     );
-    command.add_option("--jobs", arguments->jobs, "Answers to try at a time").between(1, 64);
+    command.add_option("--jobs", arguments->jobs, "Number of answers to test at a time")
+        .between(1, 64);
     command
         .add_option(
-            "--seeds", arguments->seeds, "Inputs that each answer is tried with, drawn anew"
+            "--seeds", arguments->seeds,
+            "Number of inputs for each answer, drawn when grading begins"
         )
         .between(1, 100);
     command.add_option(
-        "--seed", arguments->seed, "The first of them, in the place of one that is drawn"
+        "--seed", arguments->seed, "Use the inputs SEED, SEED + 1, ... instead of drawn ones"
     );
     command.add_option("--points", arguments->points, "File that says what each exercise is worth");
     command
@@ -44,8 +46,8 @@ void add_grade(Command& app, Context& context) {
         "--no-sandbox", arguments->no_sandbox, "Without bubblewrap: only for code that you trust"
     );
     command.footer(
-        "Each answer is compiled and run in a sandbox, without network and without a view of your "
-        "files. In DIR:\n"
+        "Each answer is compiled and run in a sandbox, which has no network and does not see your "
+        "files. DIR then holds\n"
         "report.html for people; results.csv; junit.xml; results.json for Gradescope and "
         "Exercism.\n"
         "What it stops, and what it does not: notebooks_md/grading.md."

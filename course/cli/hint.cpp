@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <memory>
 #include <string>
-#include <unistd.h>
 
 #include "course/cli/command.hpp"
 #include "course/manifest/manifest.hpp"
@@ -15,8 +14,6 @@
 namespace dist::cli {
 namespace {
 
-constexpr std::size_t kColumns = 80;  // at most: longer lines are hard to read
-
 void print_hints(Context& context, const std::string& name) {
     const Manifest manifest = read_manifest(context.root);
     Progress progress = read_progress(context.root);
@@ -25,11 +22,9 @@ void print_hints(Context& context, const std::string& name) {
     int& seen = progress.hints[exercise.name];
     const int total = static_cast<int>(exercise.hints.size());
     seen = std::clamp(seen, 0, total - 1) + 1;
-    const std::size_t columns = std::min(kColumns, columns_of(STDOUT_FILENO));
     for (int k = 1; k <= seen; ++k) {
-        const std::string& hint = exercise.hints[static_cast<std::size_t>(k - 1)];
         print_folded(fmt::format("{}, hint {} of {}:\n", exercise.name, k, total));
-        fmt::print("{}\n\n", folded_line("  " + hint, columns, 2));
+        print_indented(exercise.hints[static_cast<std::size_t>(k - 1)] + "\n\n");
     }
     print_folded(fmt::format(
         "The task:  {}\nEdit:      {}\n", exercise.header().string(), exercise.source().string()
@@ -45,7 +40,7 @@ void print_hints(Context& context, const std::string& name) {
 }  // namespace
 
 void add_hint(Command& app, Context& context) {
-    auto command = app.add_subcommand("hint", "The next hint; those before it stay visible");
+    auto command = app.add_subcommand("hint", "Show the next hint, below those already seen");
     auto name = std::make_shared<std::string>();
     command.add_option("NAME", *name, "An exercise; without it, the current one");
     command.callback([&context, name] { print_hints(context, *name); });

@@ -171,7 +171,8 @@ void print_table(
 }  // namespace
 
 void add_list(Command& app, Context& context) {
-    auto command = app.add_subcommand("list", "All exercises, what is done, and what comes next");
+    auto command =
+        app.add_subcommand("list", "Show all exercises, what is done, and what comes next");
     command.add_flag("--json", context.json, "One JSON document");
     command.callback([&context] {
         const Manifest manifest = read_manifest(context.root);

@@ -44,7 +44,8 @@ void expect_rank_count(const Ranks& ranks);
 
 /// For both commands' help.
 inline constexpr const char* kHostfileHelp =
-    "Machines to run on, one on each line: node1 slots=2 (without -n a rank a slot; in a Slurm job "
-    "its nodes)";
+    "File of machines to run on, one a line: node1 slots=2. Without -n each slot gets a rank. A "
+    "Slurm "
+    "job needs no file: it runs on its nodes";
 
 }  // namespace dist::cli

@@ -23,14 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlotExample =
-    "The picture has three panels over the pictures that all ranks have seen: loss, accuracy and\n"
-    "pictures per second. So runs on other numbers of ranks can be compared. With as many "
-    "pictures\n"
-    "a step, two ranks should learn what one learns, in less time:\n"
+    "The picture has three panels: loss, accuracy and pictures per second, against the number of\n"
+    "pictures that all ranks have seen, so you can compare runs on different numbers of ranks.\n"
+    "With as many pictures a step, two ranks should learn what one learns, in less time:\n"
     "  ./shardlings train -n 1 --model small --batch 64 --steps 200 --log one.jsonl\n"
     "  ./shardlings train -n 2 --model small --batch 32 --steps 200 --log two.jsonl\n"
     "  ./shardlings plot one.jsonl two.jsonl --svg both.svg\n"
-    "A log may be drawn while its run still writes it.\n";
+    "You can draw a log while its run still writes it.\n";
 
 bool same_file(const fs::path& one, const fs::path& other) {
     std::error_code absent;  // then they are not the same, and reading says what is wrong
@@ -99,8 +98,8 @@ void add_plot(Command& app, Context& context) {
     auto command = app.add_subcommand("plot", "Draw logs of training, side by side");
     auto logs = std::make_shared<std::vector<std::string>>();
     auto svg = std::make_shared<std::string>();
-    command.add_option("LOG", *logs, "Written by train --log FILE; one or several").required();
-    command.add_option("--svg", *svg, "The picture; without it, beside the first LOG");
+    command.add_option("LOG", *logs, "One or several logs, written by train --log FILE").required();
+    command.add_option("--svg", *svg, "Write the picture here (default: beside the first LOG)");
     command.footer(kPlotExample);
     command.callback([&context, logs, svg] { plot(context, {logs->begin(), logs->end()}, *svg); });
 }

@@ -109,33 +109,42 @@ void prove(Context& context, ProveArguments arguments) {
 }  // namespace
 
 void add_prove(Command& app, Context& context) {
-    auto command = app.add_subcommand("prove", "Every order of messages, on a few simulated ranks");
+    auto command =
+        app.add_subcommand("prove", "Try every order of messages, on a few simulated ranks");
     auto arguments = std::make_shared<ProveArguments>();
     command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
-    command.add_option("-n,--ranks", arguments->ranks, "Ranks").between(2, 6).capture_default_str();
-    command.add_option("--as", arguments->as, "File in the place of the exercise's");
-    command.add_option("--test", arguments->test, "Only tests whose name holds this text");
-    command
-        .add_option("--states", arguments->states, "Of all trials, at most; looked at between them")
+    command.add_option("-n,--ranks", arguments->ranks, "Number of ranks")
+        .between(2, 6)
         .capture_default_str();
-    command.add_option("--time-limit", arguments->time_limit_s, "Seconds").capture_default_str();
-    command.add_option("--replay", arguments->replay, "The order that an earlier proof has found");
-    command.add_option("--svg", arguments->svg, "Draw the order in which it goes wrong");
+    command.add_option("--as", arguments->as, "Use this file in place of the exercise's own");
+    command.add_option("--test", arguments->test, "Try only tests whose name holds this text");
+    command
+        .add_option(
+            "--states", arguments->states,
+            "End after this many states of all trials, between two trials"
+        )
+        .capture_default_str();
+    command.add_option("--time-limit", arguments->time_limit_s, "End after this many seconds")
+        .capture_default_str();
+    command.add_option(
+        "--replay", arguments->replay, "Repeat an order that an earlier proof has found"
+    );
+    command.add_option("--svg", arguments->svg, "Draw the order that goes wrong");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.footer(
-        "A test runs in one order of messages each time. Here SimGrid's model checker takes every\n"
-        "one that there can be, where no send ends before its receive has begun: each test of the\n"
-        "exercise that passes messages, on inputs of 7 floats and of 1. It finds ranks that wait\n"
-        "for each other, wrong values, exceptions and crashes, and then tells the order.\n"
-        "Not looked at: how many messages there are, messages that nobody receives or that do not\n"
-        "fit, longer inputs, more ranks, what ranks tell each other through shared memory, data\n"
-        "that changes while it is sent, calls that the exercise forbids.\n"
-        "Two things are never proved, though much of what goes wrong there is found: a receive\n"
-        "from any rank, since MPI keeps in order what one rank sends, and SimGrid what all send;\n"
-        "and a loop that asks for a message (MPI_Test, MPI_Iprobe), since it may ask for ever.\n"
-        "Exit status: 0 proved; 1 an order is wrong, or cut short (--states, --time-limit): no "
-        "proof;\n"
-        "4 an order hangs.\n"
+        "A run sees one order of messages. prove tries every possible order: SimGrid's model\n"
+        "checker runs each test of the exercise that passes messages, on inputs of 7 floats and\n"
+        "of 1. No send ends before its receive has begun. prove finds deadlocks, wrong values,\n"
+        "exceptions and crashes, and prints the order that led there.\n"
+        "It does not check the number of messages, messages that nobody receives or that do not\n"
+        "fit, longer inputs, more ranks, communication through shared memory, data that changes\n"
+        "while it is sent, and calls that the exercise forbids.\n"
+        "Two things are never proved, though prove finds many of their faults: a receive from\n"
+        "any rank, because MPI orders only the messages of one sender, and SimGrid those of\n"
+        "all; and a loop that asks for a message (MPI_Test, MPI_Iprobe), because it may ask for\n"
+        "ever.\n"
+        "Exit status: 0 proved; 1 an order is wrong, or there is no proof because the search was\n"
+        "cut short (--states, --time-limit); 4 an order hangs.\n"
         "  ./shardlings prove ring_shift -n 4\n"
         "  ./shardlings prove ring_shift -n 3 --as my_shift.cpp --test 'twice in a row'"
     );

@@ -73,7 +73,7 @@ void reset(Context& context, const Exercise& exercise) {
 }
 
 void add_reset(Command& app, Context& context) {
-    auto command = app.add_subcommand("reset", "The stub again; your file is kept aside");
+    auto command = app.add_subcommand("reset", "Put the stub back; your file is kept aside");
     auto name = std::make_shared<std::string>();
     auto yes = std::make_shared<bool>(false);
     command.add_option("NAME", *name, "An exercise").required();
@@ -83,7 +83,9 @@ void add_reset(Command& app, Context& context) {
         const Exercise& exercise = manifest.find(*name);
         if (!*yes) {
             if (isatty(STDIN_FILENO) == 0) {
-                throw UsageError("reset asks before it does anything; here, say --yes");
+                throw UsageError(
+                    "reset asks before it changes anything; without a terminal, give --yes"
+                );
             }
             fmt::print("Put the stub back into {}? [y/N] ", exercise.source().string());
             std::fflush(stdout);

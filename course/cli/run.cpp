@@ -119,22 +119,23 @@ void add_run(Command& app, Context& context) {
     auto arguments = std::make_shared<Arguments>();
     LaunchOptions& options = arguments->options;
     command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
-    command.add_option("--as", arguments->as, "Test this file in the place of the exercise's");
+    command.add_option("--as", arguments->as, "Test this file in place of the exercise's own");
     const Option ranks = command.add_option(
         "-n,--ranks", options.ranks,
-        "Only this number of processes; tests that need others are skipped"
+        "Run on this many processes only; tests that need another number are skipped"
     );
-    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
-    command.add_option("--test", options.test, "Only tests whose name holds this text");
-    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls, to bring races out");
+    command.add_option("--seed", options.seed, "Seed of the inputs and delays")
+        .capture_default_str();
+    command.add_option("--test", options.test, "Run only tests whose name holds this text");
+    command.add_flag("--delays", options.delays, "Delay MPI calls by --seed, to bring races out");
     command.add_flag(
         "--stand-in", arguments->stand_in,
-        "A GPU exercise without a GPU: its logic, on the host; never counts as done"
+        "Run a GPU exercise's logic on the host, without a GPU; never counts as done"
     );
     command.add_flag(
         "--output", arguments->output, "Show what the program printed, also in tests that pass"
     );
-    command.add_flag("--keep", options.keep, "Leave the run's folder in build/")
+    command.add_flag("--keep", options.keep, "Keep the run's folder in build/")
         .group("For authors");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.callback([&context, arguments, ranks] {

@@ -109,35 +109,39 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
 }  // namespace
 
 void add_simulate(Command& app, Context& context) {
-    auto command = app.add_subcommand("simulate", "Your code on a thousand ranks, simulated");
+    auto command = app.add_subcommand(
+        "simulate", "Run your code on a simulated cluster of up to thousands of ranks"
+    );
     auto arguments = std::make_shared<SimulateArguments>();
     command.add_option(
         "NAME", arguments->name,
         fmt::format(
-            "A collective: {}; or an exercise, whose file is the row mine",
+            "A collective: {}; or an exercise: its file becomes the row mine",
             fmt::join(lab::kCollectiveNames, ", ")
         )
     );
-    command.add_option("--as", arguments->as, "File in the place of the exercise's");
-    command.add_option("--sizes", arguments->sizes, "Bytes; K, M, G").capture_default_str();
+    command.add_option("--as", arguments->as, "Use this file in place of the exercise's own");
+    command.add_option("--sizes", arguments->sizes, "Bytes, with K, M or G").capture_default_str();
     add_cluster_options(command, arguments->cluster);
-    command.add_option("--algorithms", arguments->algorithms, "naive,ring,tree,auto,mine,mpi,...");
+    command.add_option(
+        "--algorithms", arguments->algorithms, "Only these: naive,ring,tree,auto,mine,mpi,..."
+    );
     Option peers = command.add_option(
         "--peers", arguments->peers,
-        "What MPI libraries choose: ompi,mpich,mvapich2,impi; or one of SMPI's algorithms, such as "
-        "lr"
+        "Compare with what MPI libraries choose: ompi,mpich,mvapich2,impi; or with one of SMPI's "
+        "algorithms, such as lr"
     );
     peers.capture_default_str();
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the times as CSV");
-    command.add_option("--svg", arguments->svg, "Draw time over ranks, and over sizes");
+    command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");
     command.footer(
-        "The same source runs on SimGrid's MPI, where a clock counts what messages take on the "
-        "cluster.\n"
-        "formula: latency + bytes / bandwidth for each message that has to wait for another.\n"
+        "The same source runs on SimGrid's MPI. A simulated clock counts the time of messages.\n"
+        "formula: latency + bytes / bandwidth, for each message that has to wait for another.\n"
+        "simulate says which algorithm is fastest from which size on.\n"
         "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
         "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
-        "simulate train puts a step of training together from such times: simulate train --help"
+        "simulate train predicts a training step from such times: simulate train --help"
     );
     const Command train = add_simulate_train(command, context);
     command.callback([&context, arguments, peers, train] {

@@ -144,34 +144,37 @@ void simulate_train(Context& context, const SimulateTrainArguments& arguments, b
 }
 
 void add_measured(Command& command, SimulateTrainArguments& arguments) {
-    command.add_option("--forward", arguments.forward, "Of a step, on one rank alone: 120ms");
-    command.add_option("--backward", arguments.backward, "The same: 240ms");
-    command.add_option("--optimizer", arguments.optimizer, "For all parameters")
+    command.add_option(
+        "--forward", arguments.forward, "Time of forward in a step, on one rank alone: 120ms"
+    );
+    command.add_option("--backward", arguments.backward, "Time of backward: 240ms");
+    command
+        .add_option("--optimizer", arguments.optimizer, "Time of the optimizer, for all parameters")
         .capture_default_str();
-    command.add_option("--data", arguments.data, "To make a batch").capture_default_str();
+    command.add_option("--data", arguments.data, "Time to make a batch").capture_default_str();
     command.add_option(
         "--log", arguments.log,
-        "These times out of a run: ./shardlings train --parallel none --steps 12 --log FILE"
+        "Take these times from a run's log: ./shardlings train --parallel none --steps 12 --log "
+        "FILE"
     );
-    command.add_option("--model", arguments.model, "Of train").capture_default_str();
+    command.add_option("--model", arguments.model, "As for train").capture_default_str();
 }
 
 constexpr const char* kHelp =
-    "A rank computes as long as was measured; each collective takes what the course's ring takes "
-    "on\n"
-    "the simulated cluster; and the step is put together as train does it:\n"
+    "Each rank computes for the time that was measured. Each collective takes the time of the\n"
+    "course's ring on the simulated cluster. They follow each other as in train:\n"
     "  average  one all-reduce of all gradients, after backward\n"
-    "  ddp      an all-reduce for each bucket, beside backward, once the bucket before is through\n"
+    "  ddp      an all-reduce for each bucket, beside backward, one bucket after another\n"
     "  zero1    after backward a reduce-scatter, a p-th of the optimizer's step, an all-gather\n"
     "  zero2    a reduce-scatter for each bucket, for which backward waits; an all-gather for "
     "each\n"
     "  zero3    an all-gather of each part before it computes, in forward and in backward, one "
     "part\n"
     "           ahead; a reduce-scatter of its gradients, for which backward waits\n"
-    "and at the end of each the all-reduce of the loss. Backward's time is shared out by\n"
-    "multiply-adds. hidden: messages beside work; exposed: those that the rank waits for. "
-    "Messages\n"
-    "take no processor's time, and a rank none longer than the others: real clusters do.\n"
+    "Each step ends with the all-reduce of the loss. Backward's time is divided among the layers\n"
+    "by their multiply-adds. hidden: time of messages beside work; exposed: time that a rank\n"
+    "waits for messages. In this model messages take no processor time, and all ranks are\n"
+    "equally fast; on real clusters neither is so.\n"
     "  ./shardlings simulate train --forward 120ms --backward 240ms --optimizer 10ms\n"
     "  ./shardlings simulate train --log run.jsonl --ranks 2,4,8,16,32,64,128,256,512,1024 --svg "
     "train.svg\n"
@@ -181,25 +184,25 @@ constexpr const char* kHelp =
 
 Command add_simulate_train(Command& simulate, Context& context) {
     auto command = simulate.add_subcommand(
-        "train", "Images a second on a cluster, from what a step takes on one rank"
+        "train", "Predict images a second on a cluster, from what a step takes on one rank"
     );
     auto arguments = std::make_shared<SimulateTrainArguments>();
     add_measured(command, *arguments);
-    Option batch = command.add_option("--batch", arguments->batch, "Pictures a rank and step");
+    Option batch = command.add_option("--batch", arguments->batch, "Pictures per rank and step");
     batch.between(1, kMostAtOnce).capture_default_str();
-    command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, of ddp and zero2")
+    command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, for ddp and zero2")
         .between(0, kMostAtOnce)
         .capture_default_str();
-    command.add_option("--parallel", arguments->ways, "average,ddp,zero1,zero2,zero3: all");
+    command.add_option("--parallel", arguments->ways, "Only these: average,ddp,zero1,zero2,zero3");
     add_cluster_options(command, arguments->cluster);
     command.add_option(
         "--mine", arguments->mine,
-        "An exercise, whose file takes the ring's place: ring_all_reduce, ring_reduce_scatter, ..."
+        "Use this exercise's file in place of the ring: ring_all_reduce, ring_reduce_scatter, ..."
     );
-    command.add_option("--as", arguments->as, "File in the place of that exercise's");
+    command.add_option("--as", arguments->as, "Use this file in place of that exercise's own");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the table as CSV");
-    command.add_option("--svg", arguments->svg, "Draw images a second over ranks");
+    command.add_option("--svg", arguments->svg, "Draw images a second against ranks");
     command.footer(kHelp);
     command.callback([&context, arguments, batch] {
         simulate_train(context, *arguments, batch.count() > 0);

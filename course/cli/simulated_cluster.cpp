@@ -20,12 +20,17 @@ constexpr int kMostRanks = 65536;
 }  // namespace
 
 void add_cluster_options(Command& command, ClusterArguments& arguments) {
-    command.add_option("--ranks", arguments.ranks, "Sizes of the cluster").capture_default_str();
-    command.add_option("--latency", arguments.latency, "From rank to rank").capture_default_str();
-    command.add_option("--bandwidth", arguments.bandwidth, "Of each rank's link, a second")
+    command.add_option("--ranks", arguments.ranks, "Numbers of ranks to simulate")
+        .capture_default_str();
+    command.add_option("--latency", arguments.latency, "Latency from rank to rank")
+        .capture_default_str();
+    command
+        .add_option("--bandwidth", arguments.bandwidth, "Bandwidth of each rank's link, a second")
         .capture_default_str();
     command.add_option("--compute", arguments.compute, "Bytes that a rank adds in a second: 10GB");
-    command.add_option("--platform", arguments.platform, "SimGrid's own description of a cluster");
+    command.add_option(
+        "--platform", arguments.platform, "File that describes a cluster, in SimGrid's format"
+    );
 }
 
 Cluster cluster_of(const ClusterArguments& arguments) {
@@ -50,8 +55,8 @@ std::vector<int> ranks_of(const ClusterArguments& arguments) {
 void expect_simulated_ranks(const Exercise& exercise) {
     if (exercise.needs != "mpi") {
         throw UsageError(fmt::format(
-            "{} has no simulated ranks: SimGrid has its own MPI, and neither LibTorch nor CUDA on "
-            "it",
+            "{} cannot run on simulated ranks: SimGrid has an MPI of its own, without LibTorch and "
+            "CUDA",
             exercise.name
         ));
     }

@@ -27,11 +27,11 @@ void print_solution(Context& context, const std::string& name, bool force) {
 }  // namespace
 
 void add_solution(Command& app, Context& context) {
-    auto command = app.add_subcommand("solution", "The reference solution, after a pass");
+    auto command = app.add_subcommand("solution", "Show the reference solution, after a pass");
     auto name = std::make_shared<std::string>();
     auto force = std::make_shared<bool>(false);
     command.add_option("NAME", *name, "An exercise; without it, the current one");
-    command.add_flag("--force", *force, "Before a pass, too");
+    command.add_flag("--force", *force, "Also before a pass");
     command.callback([&context, name, force] { print_solution(context, *name, *force); });
 }
 

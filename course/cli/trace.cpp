@@ -184,18 +184,23 @@ void trace_training(Context& context, const TrainOptions& options, std::vector<s
 }
 
 Command add_training(const Command& trace, Context& context) {
-    auto command = trace.add_subcommand("train", "Ten steps of a training, a file for each rank");
+    auto command =
+        trace.add_subcommand("train", "Draw ten steps of a training, a file for each rank");
     auto options = std::make_shared<TrainOptions>();
-    auto ranks = command.add_option("-n,--ranks", options->ranks, "Processes");
+    auto ranks = command.add_option("-n,--ranks", options->ranks, "Number of processes");
     ranks.capture_default_str();
     command.add_option("--hostfile", options->hostfile, kHostfileHelp);
-    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+    command
+        .add_option(
+            "--stack", options->stack,
+            "Whose code averages the gradients: the reference solutions' or yours"
+        )
         .one_of({"reference", "mine"})
         .capture_default_str();
     command.footer(
-        "Forward, backward, each bucket's messages and the optimizer, as Perfetto "
-        "(https://ui.perfetto.dev) and HTA open them.\n"
-        "All options of ./shardlings train may follow; --trace DIR is traces/train, --steps 12.\n"
+        "Writes forward, backward, each bucket's messages and the optimizer, for Perfetto "
+        "(https://ui.perfetto.dev) and HTA.\n"
+        "Takes all options of ./shardlings train. Defaults: --trace traces/train, --steps 12.\n"
         "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
     );
     pass_on_the_rest(command, context);
@@ -209,24 +214,27 @@ Command add_training(const Command& trace, Context& context) {
 }  // namespace
 
 void add_trace(Command& app, Context& context) {
-    auto command = app.add_subcommand("trace", "A picture of every message of a run");
+    auto command = app.add_subcommand("trace", "Draw every message of a run");
     auto arguments = std::make_shared<TraceArguments>();
     LaunchOptions& options = arguments->options;
     command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
-    command.add_option("--as", arguments->as, "Trace this file in the place of the exercise's");
-    command.add_option("-n,--ranks", options.ranks, "Processes").capture_default_str();
+    command.add_option("--as", arguments->as, "Trace this file in place of the exercise's own");
+    command.add_option("-n,--ranks", options.ranks, "Number of processes").capture_default_str();
     command.add_option(
         "--test", options.test,
-        "Only tests whose name holds this; of several the first that fails, or else the first"
+        "Draw a test whose name holds this: the first that fails, or else the first"
     );
-    command.add_option("--seed", options.seed, "Of the inputs and delays").capture_default_str();
-    command.add_flag("--delays", options.delays, "Seeded delays in MPI calls");
-    command.add_flag("--text", arguments->text, "The drawing here, all of it, and no files");
-    command.add_option("--out", arguments->out, "Folder for NAME.svg and NAME.json: traces");
+    command.add_option("--seed", options.seed, "Seed of the inputs and delays")
+        .capture_default_str();
+    command.add_flag("--delays", options.delays, "Delay MPI calls by --seed");
+    command.add_flag("--text", arguments->text, "Print the whole drawing, and write no files");
+    command.add_option(
+        "--out", arguments->out, "Folder for NAME.svg and NAME.json (default: traces)"
+    );
     command.footer(
-        "Ranks are columns, a message is an arrow, time goes downward in rounds: in each a rank "
-        "sends one message and receives one.\n"
-        "What is more than the test allows is red, and so are messages that nobody took.\n"
+        "Each column is a rank, and each arrow a message. Time goes downward in rounds: in each "
+        "round a rank sends one message and receives one.\n"
+        "Red are messages beyond what the test allows, and messages that nobody took.\n"
         "  ./shardlings trace ring_all_reduce\n"
         "  ./shardlings trace ring_shift -n 3 --text\n"
         "  ./shardlings trace train --parallel ddp"

@@ -76,13 +76,18 @@ void add_train(Command& app, Context& context) {
     auto command = app.add_subcommand("train", "Train ResNet34 on CIFAR-10, on many processes");
     auto options = std::make_shared<TrainOptions>();
     auto ranks = command.add_option(
-        "-n,--ranks", options->ranks, "Processes: 2, or 1 where --parallel is of one"
+        "-n,--ranks", options->ranks,
+        "Number of processes (default: 2; 1 for --parallel dp and none)"
     );
     command.add_option("--hostfile", options->hostfile, kHostfileHelp);
-    command.add_option("--stack", options->stack, "Whose code carries the gradients")
+    command
+        .add_option(
+            "--stack", options->stack,
+            "Whose code averages the gradients: the reference solutions' or yours"
+        )
         .one_of({"reference", "mine"})
         .capture_default_str();
-    command.add_flag("--help-trainer", options->help, "The trainer's own options");
+    command.add_flag("--help-trainer", options->help, "List the trainer's own options");
     command.footer(trainer::options_help());
     pass_on_the_rest(command, context);
     command.callback([&context, command, options, ranks] {

@@ -43,7 +43,9 @@ int verify(Context& context) {
 }  // namespace
 
 void add_verify(Command& app, Context& context) {
-    auto command = app.add_subcommand("verify", "Run every exercise again; un-mark what fails");
+    auto command = app.add_subcommand(
+        "verify", "Run every exercise again; what fails is no longer marked as done"
+    );
     command.callback([&context] { context.status = verify(context); });
 }
 

@@ -14,14 +14,14 @@ void add_step_options(CLI::App& app, StepOptions& options, const std::vector<std
         ->capture_default_str();
     app.add_option(
            "--bucket-cap-mb", options.bucket_cap_mb,
-           "MiB at which a bucket is full; 0: one a parameter"
+           "MiB at which a bucket is full; 0: a bucket for each parameter"
     )
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
     app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--ways", options.ways, "Which, as " + ways[0] + "," + ways[1])
+    app.add_option("--ways", options.ways, "Only these, such as " + ways[0] + "," + ways[1])
         ->delimiter(',')
         ->check(CLI::IsMember(ways))
         ->allow_extra_args(false);

@@ -151,4 +151,15 @@ void print_folded(const std::string& text) {
     fmt::print("{}", folded(text, columns_of(STDOUT_FILENO)));
 }
 
+void print_indented(const std::string& text) {
+    constexpr std::size_t kOfProse = 80;  // longer lines are hard to read
+    const std::size_t columns = std::min(kOfProse, columns_of(STDOUT_FILENO));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t spaces = line.find_first_not_of(' ');
+        const std::size_t hang = kHang + (spaces == std::string::npos ? 0 : spaces);
+        fmt::print("{}\n", line.empty() ? "" : folded_line("  " + line, columns, hang));
+    }
+}
+
 }  // namespace dist::cli

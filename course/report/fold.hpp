@@ -24,4 +24,7 @@ std::size_t width_of(std::string_view text);
 /// To standard output, folded for the terminal that it may be.
 void print_folded(const std::string& text);
 
+/// Prose, to standard output: indented, in lines of at most 80 columns. Where a line begins with spaces, so does what follows.
+void print_indented(const std::string& text);
+
 }  // namespace dist::cli

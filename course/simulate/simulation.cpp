@@ -210,7 +210,7 @@ class Runs {
         if (ended.output.find("Deadlock") != std::string::npos) {  // the exit status is 0 then
             throw CommandError(
                 exit_status::kHang, fmt::format(
-                                        "on {} simulated ranks {} stands still: every rank waits "
+                                        "on {} simulated ranks {} deadlocks: every rank waits "
                                         "for another. ./shardlings run "
                                         "shows who waits for whom",
                                         ranks, name.empty() ? "an algorithm" : name

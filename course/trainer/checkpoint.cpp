@@ -136,7 +136,7 @@ std::size_t load_checkpoint(
     }
     if (saved_run != run) {
         throw std::runtime_error(
-            file.string() + ": is of another run, with " + without(saved_run, run) + ", not " +
+            file.string() + ": belongs to another run, with " + without(saved_run, run) + ", not " +
             without(run, saved_run) + "; give that run's options, or another folder"
         );
     }

@@ -101,15 +101,17 @@ void declare_run(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option(
            "--last-batch", options.last_batch,
-           "Where the pictures do not fill an epoch's last batch on every rank: fill, from the "
-           "epoch's beginning; short, as PyTorch's sampler has it; drop"
+           "What to do when the pictures do not fill the last batch of an epoch on every rank: "
+           "fill it "
+           "from the epoch's beginning; make it short, as PyTorch's sampler does; or drop it"
     )
         ->check(CLI::IsMember({"fill", "short", "drop"}))
         ->capture_default_str();
     app.add_option(
            "--accumulate", options.accumulate,
-           "So many steps add their gradients up, and exchange them once: a batch that is as many "
-           "times as large, in the memory of one"
+           "Add up the gradients of K steps and exchange them once: a batch K times as large in "
+           "the "
+           "memory of one"
     )
         ->check(check_from_1)
         ->type_name("K")
@@ -128,51 +130,52 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(check_parallel)
         ->type_name("NAME")
         ->default_str(std::string(way_of(options.parallel).name));
-    app.add_option("--replicas", options.replicas, "Of --parallel dp: threads that share the batch")
+    app.add_option(
+           "--replicas", options.replicas,
+           "For --parallel dp: number of threads that share the batch"
+    )
         ->check(check_replicas)
         ->capture_default_str();
     app.add_option(
            "--bucket-cap-mb", options.bucket_cap_mb,
-           "Of --parallel ddp and zero2: MiB at which a bucket of gradients is full; 0: one a "
-           "parameter"
+           "For --parallel ddp and zero2: MiB at which a bucket of gradients is full; 0: a bucket "
+           "for each parameter"
     )
         ->check(check_from_0)
         ->type_name("MIB")
         ->capture_default_str();
-    app.add_option("--train-size", options.train_size, "At most so many training pictures")
+    app.add_option("--train-size", options.train_size, "Use at most this many training pictures")
         ->check(check_from_0);
-    app.add_option("--test-size", options.test_size, "At most so many test pictures")
+    app.add_option("--test-size", options.test_size, "Use at most this many test pictures")
         ->check(check_from_0);
 }
 
 /// What is written.
 void declare_output(CLI::App& app, Options& options) {
     app.add_option(
-           "--log", options.log, "Writes one JSON line per step and epoch, and where the time went"
+           "--log", options.log,
+           "Write one JSON line per step and epoch, with the times of its parts"
     )
         ->type_name("FILE");
     app.add_option(
            "--trace", options.trace,
-           "Writes what each rank did when, in ten steps from the third on, as a Chrome trace a "
+           "Write what each rank did in ten steps, from the third on: a Chrome trace for each "
            "rank, "
            "for Perfetto and HTA"
     )
         ->type_name("DIR");
     auto* const checkpoint =
-        app.add_option(
-               "--checkpoint", options.checkpoint, "Saves after every epoch, in this folder"
-        )
+        app.add_option("--checkpoint", options.checkpoint, "Save after every epoch, in this folder")
             ->type_name("DIR");
-    app.add_option("--save-every", options.save_every, "Saves also after so many steps")
+    app.add_option("--save-every", options.save_every, "Also save after this many steps")
         ->check(check_from_1)
         ->needs(checkpoint)
         ->type_name("STEPS");
-    app.add_flag("--resume", options.resume, "Goes on from the checkpoint")->needs(checkpoint);
+    app.add_flag("--resume", options.resume, "Go on from the checkpoint")->needs(checkpoint);
     app.add_option(
            "--stop-after", options.stop_after,
-           "Saves and ends after this step, as if interrupted; with --accumulate, when gradients "
-           "are "
-           "exchanged next"
+           "Save and end after this step, as if interrupted; with --accumulate, after the next "
+           "exchange of gradients"
     )
         ->check(check_from_1)
         ->needs(checkpoint);
@@ -182,7 +185,7 @@ void declare_output(CLI::App& app, Options& options) {
 void declare_timeout(CLI::App& app, Options& options) {
     app.add_option(
            "--timeout", options.timeout_s,
-           "A rank that the others have waited for so long is named, and the run ends"
+           "When the others have waited this long for a rank, name it and end the run"
     )
         ->check(check_rate)
         ->type_name("SECONDS")
@@ -191,7 +194,7 @@ void declare_timeout(CLI::App& app, Options& options) {
 
 /// How the weights follow the pictures.
 void declare_training(CLI::App& app, Options& options) {
-    app.add_option("--seed", options.seed, "Of weights, order and augmentation")
+    app.add_option("--seed", options.seed, "Seed of weights, order and augmentation")
         ->check(check_from_0)
         ->capture_default_str();
     app.add_option("--dtype", options.dtype, "fp32, or bf16: matrix products in bfloat16")
@@ -199,15 +202,15 @@ void declare_training(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option(
            "--device", options.device,
-           "cpu, or cuda: a GPU a rank, whose memory holds model and pictures, and NCCL"
+           "cpu, or cuda: one GPU for each rank, which holds model and pictures, and NCCL"
     )
         ->check(CLI::IsMember({"cpu", "cuda"}))
         ->capture_default_str();
     app.add_flag(
         "--channels-last", options.channels_last,
-        "Colours of a pixel side by side in memory: faster convolutions on some machines"
+        "Store the colours of a pixel side by side: faster convolutions on some machines"
     );
-    app.add_option("--optimizer", options.optimizer, "sgd, with Nesterov's momentum, or adamw")
+    app.add_option("--optimizer", options.optimizer, "sgd with Nesterov momentum, or adamw")
         ->check(CLI::IsMember({"sgd", "adamw"}))
         ->type_name("NAME")
         ->capture_default_str();
@@ -216,13 +219,14 @@ void declare_training(CLI::App& app, Options& options) {
         ->default_str(usual_rates());
     app.add_option(
            "--schedule", options.schedule,
-           "cosine: up over a twentieth of the run, then down to 0; onecycle: up over three "
-           "tenths, from a 25th, then down"
+           "cosine: up over the first 1/20 of the run, then down to 0; onecycle: from 1/25 of the "
+           "rate "
+           "up over the first 3/10, then down"
     )
         ->check(CLI::IsMember({"cosine", "onecycle"}))
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--momentum", options.momentum, "Of sgd, of Nesterov's kind")
+    app.add_option("--momentum", options.momentum, "Nesterov momentum of sgd")
         ->check(check_below_1)
         ->capture_default_str();
     app.add_option("--weight-decay", options.weight_decay, "Pulls the weights towards 0")
@@ -230,14 +234,15 @@ void declare_training(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option(
            "--label-smoothing", options.label_smoothing,
-           "So much of a label's 1 is shared out among all classes"
+           "Share of each label that is spread over all classes"
     )
         ->check(check_below_1)
         ->capture_default_str();
     app.add_option(
            "--augment", options.augment,
-           "crop-flip: training pictures moved by up to 4 pixels, half of them mirrored; none: as "
-           "they are"
+           "crop-flip: move training pictures by up to 4 pixels and mirror half of them; none: "
+           "leave "
+           "them as they are"
     )
         ->check(CLI::IsMember({"crop-flip", "none"}))
         ->type_name("NAME")
@@ -270,7 +275,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     }
     options.rate = options.rate > 0 ? options.rate : usual_rate(options.optimizer);
     if (app.count("--replicas") > 0 && options.parallel != Parallel::dp) {
-        throw Stop("--replicas is of --parallel dp");
+        throw Stop("--replicas goes with --parallel dp only");
     }
     const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
     if (options.device != "cpu" && !for_gpu) {
@@ -290,7 +295,7 @@ std::string options_help() {
 std::string describe_run(const Options& options, std::size_t pictures, int ranks) {
     std::ostringstream text;
     text << "model " << options.model << ", seed " << options.seed << ", " << pictures
-         << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " of them a step, "
+         << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " pictures a step, "
          << (options.last_batch == "fill" ? "" : "the last batch " + options.last_batch + ", ")
          << (options.accumulate > 1
                  ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "

@@ -292,7 +292,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
 
     const Ended stuck = simulate(with(mutants + "send_first.diff"));
     CHECK(stuck.status == 4);
-    CHECK(has(stuck.output, "on 4 simulated ranks mine stands still"));
+    CHECK(has(stuck.output, "on 4 simulated ranks mine deadlocks"));
 
     const Ended thrown = simulate(
         {"all_reduce", "--as",
