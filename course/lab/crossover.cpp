@@ -93,11 +93,8 @@ std::string in_words_of(
     if (!at) {
         const bool passed = pair.b.back().seconds < pair.a.back().seconds;
         const bool always = passed || pair.b.front().seconds >= pair.a.front().seconds;
-        return always
-                   ? fmt::format(
-                         "{} is the faster at every {} measured", passed ? b : a, words.each
-                     )
-                   : fmt::format("{} is the faster at {}, {} at the smallest", a, words.largest, b);
+        return always ? fmt::format("{} is faster at every {} measured", passed ? b : a, words.each)
+                      : fmt::format("{} is faster at {}, {} at the smallest", a, words.largest, b);
     }
     std::size_t next = 1;
     while (next + 1 < pair.a.size() && pair.a[next].x < at->x) {

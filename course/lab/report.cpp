@@ -85,12 +85,13 @@ std::string note_if_shared(const std::vector<Report>& reports) {
             shared.push_back(report.machine.ranks);
         }
     }
-    return shared.empty() ? ""
-                          : fmt::format(
-                                "{} ranks share {} cores: what they take says how they take turns "
-                                "as well; for the algorithms alone, a core for each, or simulate",
-                                fmt::join(shared, " and "), reports.back().machine.cores
-                            );
+    return shared.empty()
+               ? ""
+               : fmt::format(
+                     "{} ranks share {} cores, so times also show how ranks take turns; to "
+                     "compare the algorithms alone, give each rank a core, or simulate",
+                     fmt::join(shared, " and "), reports.back().machine.cores
+                 );
 }
 
 }  // namespace dist::lab

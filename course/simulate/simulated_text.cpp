@@ -158,8 +158,8 @@ std::string slower_than_formula(const Simulated& simulated) {
         if (time.algorithm == "mine" && time.model_s > 0 && time.wrong <= 0 &&
             time.seconds > kAsTheFormula * time.model_s) {
             text += fmt::format(
-                "# mine takes {:.1f} times the formula's time on {} ranks: messages wait for each "
-                "other that could be on their way at the same time\n",
+                "# mine takes {:.1f} times the formula's time on {} ranks: messages that "
+                "could travel at the same time wait for each other\n",
                 time.seconds / time.model_s, time.ranks
             );
         }

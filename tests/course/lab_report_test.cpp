@@ -55,12 +55,8 @@ TEST_CASE("two times cross where their lines do, on logarithmic axes; their erro
 
 TEST_CASE("a report says from which size on the ring is faster, and how sure that is") {
     Report report = example();
-    CHECK(
-        crossover_in_words(report, "naive", "ring") == "ring is the faster at every size measured"
-    );
-    CHECK(
-        crossover_in_words(report, "ring", "naive") == "ring is the faster at every size measured"
-    );
+    CHECK(crossover_in_words(report, "naive", "ring") == "ring is faster at every size measured");
+    CHECK(crossover_in_words(report, "ring", "naive") == "ring is faster at every size measured");
     CHECK(crossover_in_words(report, "naive", "tree").empty());
     report.points.front().median_s = 1e-6;  // naive at 1 KiB
     report.points.front().p95_s = 1.1e-6;
