@@ -12,7 +12,6 @@
 #include "course/manifest/progress.hpp"
 #include "course/manifest/questions.hpp"
 #include "course/process/error.hpp"
-#include "course/process/screen.hpp"
 #include "course/process/subprocess.hpp"
 #include "course/report/fold.hpp"
 #include "course/report/report.hpp"

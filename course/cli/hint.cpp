@@ -8,7 +8,6 @@
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/manifest/select.hpp"
-#include "course/process/screen.hpp"
 #include "course/report/fold.hpp"
 
 namespace dist::cli {
