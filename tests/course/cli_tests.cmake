@@ -17,6 +17,10 @@ add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_te
 set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
   ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
 
+# ask, as a reader types it.
+add_test(NAME cli_ask COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ask_test.sh $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_ask PROPERTIES LABELS cli)
+
 # list and watch in real terminals.
 add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
