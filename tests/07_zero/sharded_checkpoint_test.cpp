@@ -96,7 +96,7 @@ TEST_CASE("tensors may have more than 2^31 elements, and more than 2^53") {
         const fs::path folder = empty_folder(comm);
         const std::int64_t p = comm.size();
         for (const std::int64_t large :
-             {std::int64_t{1} << 31, std::int64_t{1} << 32, (std::int64_t{1} << 53) + 1}) {
+             {std::int64_t{1} << 31, std::int64_t{1} << 32, (std::int64_t{1} << 53) + 65}) {
             // one number in memory stands for all: what counts is where a part begins
             const at::Tensor one = at::ones({1});
             const Tensors tensors = {one.expand({large}), one.expand({5})};
