@@ -38,6 +38,9 @@ struct Zero2::State {
         gradients.assign(buckets.size(), {});
         next = 0;
         asked = false;
+        for (const at::Tensor& parameter : parameters) {
+            parameter.mutable_grad() = at::Tensor();
+        }
     }
 
     void send() {
@@ -107,7 +110,6 @@ Zero2::Zero2(
         shards.push_back(shard_of(state.weights[b], comm));
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
-        state.parameters[i].mutable_grad() = at::Tensor();
         state.hooks.emplace_back(state.parameters[i], [&state, i] { state.arrived(i); });
     }
     state.optimizer.emplace_back(options, shards);
