@@ -24,7 +24,14 @@ std::future<void> ready() {
     return done.get_future();
 }
 
-/// `flat`s and what rounding took from this rank's last contribution to each.
+void expects_row(const at::Tensor& flat) {
+    expects(
+        flat.scalar_type() == at::kFloat && flat.dim() == 1 && flat.is_contiguous(),
+        "compressed_all_reduce: flat must be a contiguous row of float32"
+    );
+}
+
+/// A `flat`, and what rounding took from this rank's last contribution to each.
 struct Residual {
     at::Tensor flat;
     at::Tensor lost;
@@ -33,10 +40,7 @@ struct Residual {
 }  // namespace
 
 void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm) {
-    expects(
-        flat.scalar_type() == at::kFloat && flat.dim() == 1 && flat.is_contiguous(),
-        "compressed_all_reduce: flat must be a contiguous row of float32"
-    );
+    expects_row(flat);
     const std::int64_t p = comm.size();
     const std::int64_t n = flat.numel();
     const std::int64_t columns = (n + 2 * p - 1) / (2 * p) * 2;      // n / p, rounded up to pairs
@@ -60,6 +64,7 @@ CommHook compressed_hook(const Communicator& comm) {
 CommHook error_feedback_hook(const Communicator& comm) {
     const auto residuals = std::make_shared<std::vector<Residual>>();  // a hook's copies share them
     return [&comm, residuals](const at::Tensor& flat) {
+        expects_row(flat);
         std::erase_if(*residuals, [](const Residual& one) { return one.flat.use_count() == 1; });
         auto mine = std::ranges::find_if(*residuals, [&](const Residual& one) {
             return one.flat.is_same(flat);
@@ -69,8 +74,9 @@ CommHook error_feedback_hook(const Communicator& comm) {
         }
         flat.add_(mine->lost);
         // NaN and infinity are not added to all passes to come
-        mine->lost = flat.sub(flat.to(at::kBFloat16)).nan_to_num_(0.0, 0.0, 0.0);
+        const at::Tensor lost = flat.sub(flat.to(at::kBFloat16)).nan_to_num_(0.0, 0.0, 0.0);
         compressed_all_reduce(flat, comm);
+        mine->lost = lost;
         return ready();
     };
 }

@@ -3,11 +3,14 @@
 
 #include <ATen/ops/from_blob.h>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "tests/06_ddp/backward.hpp"
+#include "tests/06_ddp/two_hooks.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 
@@ -160,13 +163,33 @@ TEST_CASE("a message that fails is an error") {
 
 TEST_CASE("what is no contiguous row of float32 is refused before any message") {
     on_ranks({3, 1}, [](const Communicator& comm) {
-        const at::Tensor matrix = at::full({4, 2}, 1, at::kFloat);
-        for (const at::Tensor& flat : {matrix, matrix.select(1, 0), matrix[0].to(at::kDouble)}) {
-            const Answer refused = answer(comm, [&] { compressed_all_reduce(flat, comm); });
-            INFO("a matrix, a column of it, and a row of doubles");
-            CHECK(refused.what == kInvalidArgument);
-            CHECK(refused.traffic.messages_sent == 0);
+        const at::Tensor matrix = at::full({4, 2}, -0.0, at::kFloat);
+        const at::Tensor row = matrix.select(0, 0);
+        const std::pair<const char*, at::Tensor> wrong[] = {
+            {"a matrix", matrix},
+            {"a column of a matrix", matrix.select(1, 0)},
+            {"a matrix of one column", row.view({2, 1})},
+            {"a number without dimensions", row[0]},
+            {"a row whose elements are one and the same", row.narrow(0, 0, 1).expand({4})},
+            {"a row of doubles", row.to(at::kDouble)},
+            {"a row of whole numbers of 4 bytes", row.to(at::kInt)}};
+        for (const auto& [name, flat] : wrong) {
+            for (const auto& call : std::vector<std::function<void()>>{
+                     [&] { compressed_all_reduce(flat, comm); },
+                     [&] { compressed_hook(comm)(flat).get(); },
+                     [&] { error_feedback_hook(comm)(flat).get(); }}) {
+                const Answer refused = answer(comm, call);
+                INFO(name << ", by compressed_all_reduce and by each hook");
+                CHECK(refused.what == kInvalidArgument);
+                CHECK(refused.traffic.messages_sent == 0);
+            }
         }
+        INFO("-0 everywhere in what was refused");
+        CHECK(matrix.reciprocal().eq(-std::numeric_limits<float>::infinity()).all().item<bool>());
+        const at::Tensor single = at::full({1, 3}, 1, at::kFloat).select(1, 0);
+        const Answer taken = answer(comm, [&] { compressed_all_reduce(single, comm); });
+        INFO("one element of a matrix is a contiguous row, whatever stride(0) is");
+        CHECK(taken.what == kReturned);
     });
 }
 
@@ -193,7 +216,7 @@ TEST_CASE("both hooks leave the sum, which is there when they return") {
             }
             const auto expected = elements(all);
             const Traffic traffic = record(comm, [&] { make(comm)(flat); });
-            make(comm)(at::zeros({0}, at::kFloat));
+            const std::future<void> done = make(comm)(at::zeros({0}, at::kFloat));
             const Comparison sum = same(
                 elements(flat), expected, 0x1p-7,
                 {{own, "that is this rank's own: the sum has to be there at once"},
@@ -203,6 +226,9 @@ TEST_CASE("both hooks leave the sum, which is there when they return") {
             const Comparison spent = within(traffic, half_of_ring({.n = 7}, comm));
             CHECK(sum);
             CHECK(spent);
+            INFO("the future that it returned: has it a value?");
+            REQUIRE(done.valid());
+            CHECK(done.wait_for(std::chrono::seconds(3)) == std::future_status::ready);
         }
     });
 }
@@ -219,15 +245,50 @@ TEST_CASE("copies of a hook share their residuals") {
 }
 
 TEST_CASE("each tensor has a residual of its own, whatever its length and whoever names it") {
-    const at::Tensor other = at::zeros({40}, at::kFloat);
+    std::vector<at::Tensor> others;
     at::Tensor name;
-    loses_nothing(
-        {3, 1, 2}, ", and zeros in another tensor between them: has it a residual of its own?",
-        [&](const CommHook& hook, const at::Tensor& flat) {
-            hook(name = flat);
+    const auto call = [&](const CommHook& hook, const at::Tensor& flat) {
+        hook(name = flat);
+        for (const at::Tensor& other : others) {
             hook(name = other);
         }
-    );
+    };
+    others = {at::zeros({40}, at::kFloat)};
+    loses_nothing({3, 1, 2}, ", and zeros in another tensor between them", call);
+    for (int i = 0; i < 16; ++i) {
+        others.push_back(at::zeros({1}, at::kFloat));
+    }
+    loses_nothing({1}, ", and zeros in 17 other tensors between them", call);
+}
+
+TEST_CASE("two hooks, their copies and three tensors, in any order: each pair has its own residual"
+) {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const auto begin = [&](std::uint64_t draw) { return steps_of_two_hooks(comm, draw); };
+        lives(begin, {.lives = 5, .steps = 16});
+    });
+}
+
+TEST_CASE("a message that fails leaves the residuals as they were") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        const CommHook hook = error_feedback_hook(comm);
+        const at::Tensor flat = at::zeros({40}, at::kFloat);
+        const auto call = [&] {
+            return answer(comm, [&] { hook(flat.copy_(by_turns(kSeen, 0, comm))).get(); });
+        };
+        call();
+        Answer failed;
+        {
+            const FailingMessages failing;
+            failed = call();
+        }
+        const Answer next = call();
+        INFO("1 + 2^-9 three times, of which the second was not sent: 2^-9 is kept from the first");
+        CHECK(failed.what == kError);
+        CHECK(next.what == kReturned);
+        CHECK(is(flat, 1, 1 + 0x1p-7F, "as if what failed had been sent: its 2^-9 is kept as well")
+        );
+    });
 }
 
 TEST_CASE("a tensor that is gone leaves nothing to another one in its memory, and takes none") {
@@ -254,19 +315,36 @@ TEST_CASE("NaN and infinity come out on every rank, and error feedback forgets t
     on_ranks({3, 1, 2}, [](const Communicator& comm) {
         const CommHook hook = error_feedback_hook(comm);
         // of the bits of a NaN the last 16 may be all that tells it from infinity
-        const auto nan = [](std::int32_t bits) { return std::bit_cast<float>(bits); };
-        std::vector<float> data = {nan(0x7F800001), nan(0x7FFFFFFF), -INFINITY};
-        const at::Tensor flat = filled({3}, comm.rank() == 0 ? data : std::vector<float>(3, 1));
+        const auto nan = [](std::uint32_t bits) { return std::bit_cast<float>(bits); };
+        const std::vector<float> first = {
+            nan(0x7F800001), nan(0x7FFFFFFF), nan(0xFF800001), nan(0xFFFFFFFF),
+            INFINITY,        -INFINITY,       INFINITY,        std::numeric_limits<float>::max()};
+        std::vector<float> data = comm.rank() == 0 ? first : std::vector<float>(8, 1);
+        if (comm.rank() != 0) {
+            data[6] = -INFINITY;
+        }
+        const at::Tensor flat = filled({8}, data);
         compressed_all_reduce(flat, comm);
-        data = elements(flat);
+        const std::vector<float> sums = elements(flat);
+        const Comparison alike = same_on_all_ranks(sums, comm);
+        std::ranges::copy(data, flat.data_ptr<float>());
         hook(flat);
         hook(flat.fill_(1));
-        INFO("rank 0 has NaN, another NaN and -infinity, and all others have 1");
-        CHECK(std::isnan(data[0]));
-        CHECK(std::isnan(data[1]));
-        CHECK(data[2] == -INFINITY);
-        INFO("then 1 everywhere: what is not finite leaves no residual");
-        CHECK(same(elements(flat), std::vector<float>(3, static_cast<float>(comm.size()))));
+        INFO("rank 0 has four NaNs, two of them negative; infinity; -infinity; all others have 1");
+        for (std::size_t i = 0; i < 4; ++i) {
+            INFO("index " << i);
+            CHECK(std::isnan(sums[i]));
+        }
+        CHECK(sums[4] == INFINITY);
+        CHECK(sums[5] == -INFINITY);
+        INFO("infinity on rank 0, -infinity on all others");
+        CHECK((comm.size() == 1 ? sums[6] == INFINITY : std::isnan(sums[6])));
+        CHECK(alike);
+        INFO(
+            "then 1 everywhere: what is not finite, or is not when it is rounded, leaves no "
+            "residual"
+        );
+        CHECK(same(elements(flat), std::vector<float>(8, static_cast<float>(comm.size()))));
     });
 }
 

@@ -29,6 +29,13 @@ float widened(Half x) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16U);
 }
 
+void expects_row(const at::Tensor& flat) {
+    expects(
+        flat.scalar_type() == at::kFloat && flat.dim() == 1 && flat.is_contiguous(),
+        "compressed_all_reduce: flat must be a contiguous row of float32"
+    );
+}
+
 struct Residual {
     Weak flat;
     std::vector<float> lost;
@@ -37,10 +44,7 @@ struct Residual {
 }  // namespace
 
 void compressed_all_reduce(const at::Tensor& flat, const Communicator& comm) {
-    expects(
-        flat.scalar_type() == at::kFloat && flat.dim() == 1 && flat.is_contiguous(),
-        "compressed_all_reduce: flat must be a contiguous row of float32"
-    );
+    expects_row(flat);
     const int p = comm.size();
     const int r = comm.rank();
     const std::span<float> data{flat.data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
@@ -91,13 +95,14 @@ CommHook compressed_hook(const Communicator& comm) {
 CommHook error_feedback_hook(const Communicator& comm) {
     const auto residuals = std::make_shared<std::map<const void*, Residual>>();
     return [&comm, residuals](const at::Tensor& flat) {
+        expects_row(flat);
         std::erase_if(*residuals, [](const auto& one) { return one.second.flat.expired(); });
         const auto n = static_cast<std::size_t>(flat.numel());
         const auto found = residuals->try_emplace(
             flat.unsafeGetTensorImpl(),
             Residual{Weak(flat.getIntrusivePtr()), std::vector<float>(n)}
         );
-        std::vector<float>& lost = found.first->second.lost;
+        std::vector<float> lost = found.first->second.lost;
         float* const data = flat.data_ptr<float>();
         for (std::size_t i = 0; i < n; ++i) {
             data[i] += lost[i];
@@ -105,6 +110,7 @@ CommHook error_feedback_hook(const Communicator& comm) {
             lost[i] = std::isfinite(sent) ? data[i] - sent : 0;
         }
         compressed_all_reduce(flat, comm);
+        found.first->second.lost = lost;
         return std::async(std::launch::async, [] {});
     };
 }
