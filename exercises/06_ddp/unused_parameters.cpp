@@ -7,8 +7,8 @@ namespace dist {
 std::vector<std::size_t> unused_parameters(
     const at::Tensor& loss, std::span<const at::Tensor> parameters
 ) {
-    // TODO: begin at nn::GraphNode(loss), follow next(), and keep the nodes that you have seen in a
-    // std::set. Where node.leaf() is defined, a way has come to its end.
+    // TODO: nn::GraphNode (course/nn/graph.hpp) shows you the graph. How often does your walk come to a node
+    // that many ways lead to?
     throw NotImplemented("unused_parameters");
 }
 

@@ -2,10 +2,12 @@
 #include "exercises/06_ddp/unused_parameters.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/06_ddp/backward.hpp"
+#include "tests/06_ddp/drawn_graph.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
@@ -86,6 +88,47 @@ TEST_CASE("unused_parameters follows all inputs of an operation, and stops at wh
         INFO("detached; another leaf in the memory of parameter 2");
         CHECK(unused(x[0].mul(x[1]).detach().add(x[2])) == Sizes{0, 1, 3});
         CHECK(unused(x[2].detach().requires_grad_().mul(x[1])) == Sizes{0, 2, 3});
+    });
+}
+
+TEST_CASE("unused_parameters knows 70 parameters in any graph") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(Sizes(70, 1));
+        for (std::uint64_t graph = 0; graph < 20; ++graph) {
+            const DrawnGraph drawn(model.parameters, graph + seed());
+            for (std::size_t i = 70; i < drawn.results.size(); i += 9) {
+                const Sizes used(drawn.uses[i].begin(), drawn.uses[i].end());
+                INFO("the loss uses " << text_of({used}));
+                REQUIRE(unused_parameters(drawn.results[i], model.parameters) == all_but(used, 70));
+            }
+        }
+    });
+}
+
+TEST_CASE("unused_parameters names all places of a parameter that stands in the list twice") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model({2, 2});
+        const at::Tensor& shared = model.parameters[0];
+        const at::Tensor& other = model.parameters[1];
+        const std::vector<at::Tensor> list = {shared, other, shared};
+        INFO("a weight that two layers share, as numbers 0 and 2; another one as number 1");
+        CHECK(unused_parameters(shared.sum(), list) == Sizes{1});
+        CHECK(unused_parameters(other.sum(), list) == Sizes{0, 2});
+    });
+}
+
+TEST_CASE("unused_parameters keeps nothing of the graph") {
+    on_ranks({1}, [](const Communicator&) {
+        const Model model(kAlike);
+        auto held = std::make_shared<int>();
+        const std::weak_ptr<int> graph = held;
+        at::Tensor loss = model.loss({0, 2}, {1, 2, 3, 4});
+        loss.register_hook([held](const at::Tensor&) {});
+        held.reset();
+        unused_parameters(loss, model.parameters);
+        loss.reset();
+        INFO("the loss is gone, its graph is not: who holds a node of it?");
+        CHECK(graph.expired());
     });
 }
 
@@ -245,12 +288,39 @@ TEST_CASE("unused_everywhere costs one ring all-reduce of n floats") {
 
 TEST_CASE("unused_everywhere refuses numbers that no parameter has, and sends nothing") {
     on_ranks({3, 1}, [](const Communicator& comm) {
-        for (const std::size_t n : {4, 0}) {
-            const Answer refused = answer(comm, [&] { unused_everywhere(Sizes{n}, n, comm); });
-            INFO("the number " << n << ", where there are " << n << " parameters");
-            CHECK(refused.what == kInvalidArgument);
+        const CrashMeans crash("as if a mark was written that no parameter has");
+        for (const Sizes& wrong :
+             {Sizes{4}, {0, 4}, {1, 2, 1UL << 31U}, {1UL << 32U}, {(1UL << 53U) + 1}}) {
+            // on all ranks, and on one alone
+            const bool is_wrong_here = wrong.size() == 1 || comm.rank() == comm.size() - 1;
+            const Answer refused = answer(comm, [&] {
+                if (is_wrong_here) {
+                    unused_everywhere(wrong, 4, comm);
+                }
+            });
+            INFO("the numbers " << text_of({wrong}) << ", where there are 4 parameters");
+            CHECK(refused.what == (is_wrong_here ? kInvalidArgument : kReturned));
             CHECK(refused.traffic.messages_sent == 0);
         }
+        const Answer refused = answer(comm, [&] { unused_everywhere(Sizes{0}, 0, comm); });
+        INFO("the number 0, where there are no parameters");
+        CHECK(refused.what == kInvalidArgument);
+    });
+}
+
+TEST_CASE("a message that fails is an error, and the next unused_everywhere is as ever") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        const auto attempt = [&] {
+            return answer(comm, [&] { unused_everywhere(kAll, 7, comm); });
+        };
+        Answer failed;
+        {
+            const FailingMessages failing;
+            failed = attempt();
+        }
+        const Sizes nowhere = unused_everywhere(Sizes{5}, 7, comm);
+        CHECK(failed.what == kError);
+        CHECK(nowhere == Sizes{5});
     });
 }
 
