@@ -10,24 +10,25 @@
 
 namespace dist {
 
-/// A part of this rank's batch: runs forward, and returns its loss, () float32, the mean over the part's
-/// examples. Whoever calls it does not change that tensor: others may hold it.
+/// A part of this rank's batch: runs forward, and returns its loss, () float32, the mean over the part's examples.
+/// Others may hold that tensor: it is not to be changed.
 using MicroBatch = std::function<at::Tensor()>;
 
-/// Adds the gradients of the mean loss over all micro-batches to what the parameters' gradients hold,
-/// and makes each gradient, with what it held before, its mean over all ranks. Only the last backward exchanges: PyTorch's no_sync() around
-/// all others.
+/// Adds the gradients of the mean loss over all micro-batches to what the parameters' gradients hold. Then makes
+/// each gradient, with what it held before, its mean over all ranks. Only the last backward exchanges: PyTorch has
+/// no_sync() around all others.
 ///
 /// reducer        of the model's parameters; no backward is prepared yet.
-/// micro_batches  k >= 1, each called once, in this order. Parts of equal size: the mean over them is
-///                the mean over their examples. Every rank has as many. The last one brings a gradient
-///                for every parameter. Backward of one is through, and its graph is freed unless others
-///                hold its loss, before the next is called: that is what saves the memory.
-/// Returns        the mean loss over this rank's micro-batches, with no gradient recorded.
+/// micro_batches  k >= 1, as many on every rank, of equal size. Each is called once, in this order. The last one
+///                brings a gradient for every parameter. Before the next micro-batch is called, backward of the
+///                one before has ended, and its graph is freed unless others hold its loss: that saves the
+///                memory. The last graph is freed when the call returns.
+/// Returns        the mean loss over this rank's micro-batches, with no gradient recorded. It is the caller's.
 ///
 /// Cost           the messages of one pass, whatever k is.
-/// Errors         std::invalid_argument if there is no micro-batch; what a micro-batch, backward or the
-///                Reducer throws. A micro-batch that throws leaves no backward prepared.
+/// Errors         std::invalid_argument if there is no micro-batch; what a micro-batch, backward or the Reducer
+///                throws. After a micro-batch has thrown, no backward is prepared. After backward has thrown, one
+///                may be: finalize_backward() ends it.
 /// Source         PyTorch, torch.nn.parallel.DistributedDataParallel.no_sync; Li et al. (2020),
 ///                section 3.2.4, "Gradient Accumulation".
 at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> micro_batches);

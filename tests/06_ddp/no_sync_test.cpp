@@ -9,6 +9,8 @@
 
 #include "tests/06_ddp/backward.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -161,6 +163,8 @@ TEST_CASE("no_sync calls each micro-batch once, when the graph of the one before
         }
         accumulate_gradients(reducer, parts);
         CHECK(calls == "0, 1, 2, 3");
+        INFO("after the call: does somebody keep the last loss, and with it its graph?");
+        CHECK(graph.expired());
         INFO("the loss that the first micro-batch returned, after the call");
         CHECK(losses[0].item<float>() == loss_of({1, 2, 3, 4, 5}));
     });
@@ -177,6 +181,12 @@ TEST_CASE("no_sync returns a loss without a graph, when every bucket is through"
         Reducer reducer(model.parameters, kOneEach, hook, comm);
         const Batch batch(model, 2, 0, 1, 0);
         const at::Tensor loss = accumulate_gradients(reducer, batch.parts);
+        const std::vector<float> first = elements(loss);
+        const Model other(kLengths);
+        Reducer others(other.parameters, kOneEach, hook, comm);
+        accumulate_gradients(others, Batch(other, 3, 0, 1, 5).parts);
+        INFO("the loss of this call, after another call with another model");
+        CHECK(same(elements(loss), first));
         CHECK_FALSE(loss.requires_grad());
         INFO("buckets that nobody has waited for");
         CHECK(under_way == 0);
@@ -193,24 +203,70 @@ TEST_CASE("no_sync refuses to begin without a micro-batch, and sends nothing") {
     });
 }
 
-TEST_CASE("no_sync lets out what a micro-batch throws, and the next call is as ever") {
+TEST_CASE("no_sync lets out what a micro-batch throws, and leaves no backward prepared") {
     on_ranks({3, 1}, [](const Communicator& comm) {
-        for (const std::size_t bad : {0, 1, 3}) {
-            const Model model(kLengths);
-            Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
-            const Batch batch(model, 4, comm.rank(), comm.size(), 0);
-            std::vector<MicroBatch> parts = batch.parts;
-            parts[bad] = []() -> at::Tensor { throw std::runtime_error("no such file"); };
-            const Answer thrown = answer(comm, [&] { accumulate_gradients(reducer, parts); });
+        const Model model(kLengths);
+        Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
+        const Batch batch(model, 4, comm.rank(), comm.size(), 0);
+        const Settings settings(model.parameters);
+        Comparison unprepared;
+        const auto call = [&](const Bomb& bomb) {
+            std::vector<MicroBatch> parts;
+            for (const MicroBatch& part : batch.parts) {
+                parts.emplace_back([=] {
+                    bomb();
+                    return part();
+                });
+            }
+            accumulate_gradients(reducer, parts);
+        };
+        everything_throws(4, call, [&] {
+            const Comparison left = settings.unchanged();
+            const Traffic traffic =
+                record(comm, [&] { model.backward(backwards(kLengths.size()), batch.own); });
             forget_gradients(model.parameters);
-            const Answer next = answer(comm, [&] { accumulate_gradients(reducer, batch.parts); });
-            const Comparison gradients =
+            accumulate_gradients(reducer, batch.parts);
+            const Comparison next =
                 same(model.each_gradient(), model.of_each(batch.mean), kRounding);
-            INFO("micro-batch " << bad << " of 0 to 3 throws");
-            CHECK(thrown.text == "no such file");
-            INFO("the call after it: " << next.what << " " << next.text);
-            CHECK(gradients);
+            return !left ? left
+                   : traffic.messages_sent > 0
+                       ? Comparison{false, "a backward was still prepared: it sent messages"}
+                       : next;
+        });
+    });
+}
+
+TEST_CASE(
+    "no_sync lets out what backward, the hook and its future throw, and the next call is as ever"
+) {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model(kLengths);
+        std::function<void()> bomb = [] {};
+        const auto hook = [&](const at::Tensor&) {
+            bomb();
+            return std::async(std::launch::deferred, [&] { bomb(); });
+        };
+        Reducer reducer(model.parameters, {1000}, hook, comm);
+        Batch batch(model, 2, 0, 1, 0);
+        for (MicroBatch& part : batch.parts) {
+            part = [&bomb, part] {
+                const at::Tensor loss = part();
+                loss.register_hook([&bomb](const at::Tensor&) { bomb(); });
+                return loss;
+            };
         }
+        const Settings settings(model.parameters);
+        const auto call = [&](const std::function<void()>& what) {
+            bomb = what;
+            forget_gradients(model.parameters);
+            accumulate_gradients(reducer, batch.parts);
+        };
+        everything_throws(4, call, [&] {  // two backwards, the hook, its future
+            const Comparison left = settings.unchanged();
+            thrown_by([&] { reducer.finalize_backward(); });
+            call([] {});
+            return left ? same(model.each_gradient(), model.of_each(batch.mean), kRounding) : left;
+        });
     });
 }
 
