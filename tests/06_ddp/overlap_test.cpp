@@ -261,7 +261,8 @@ TEST_CASE("work is gone when it is done, with all that it holds") {
         INFO("does the thread keep its last work until the next one comes?");
         CHECK(comes([&] { return work.expired(); }));
         const at::Tensor flat = filled({2}, {5, 6});
-        overlapped_hook(thread, [](const at::Tensor&) { return ready(); })(flat).get();
+        const CommHook hook = overlapped_hook(thread, [](const at::Tensor&) { return ready(); });
+        hook(flat).get();
         INFO("does the hook, or its work, keep the tensor after its future was asked?");
         CHECK(comes([&] { return flat.use_count() == 1; }));
     });
