@@ -1,24 +1,16 @@
 #include "exercises/06_ddp/autograd_hooks.hpp"
 
-#include <ATen/ops/mul.h>
-#include <ATen/ops/scalar_tensor.h>
-
 #include "course/nn/gradient_hook.hpp"
 
 namespace dist {
 
 CommHook all_reduce_hook(const Communicator& comm) {
-    // a lambda that looks at scalar_type() and calls ring_all_reduce for the sum. A future that is ready:
-    // get_future() of a std::promise<void> whose set_value() was called.
     throw NotImplemented("autograd_hooks");
 }
 
 struct Reducer::State {
-    // TODO: parameters, limits, hook, comm; the plan, a flat tensor for each bucket, each gradient's place in
-    // it; what has come in this backward pass; a nn::GradientHook for each parameter
-    // (course/nn/gradient_hook.hpp), as the last member: it uses all others. Two names for one tensor:
-    // a.is_same(b). A p-th of the gradient into its place in one go, also where the two are one tensor:
-    // at::mul_out(place, gradient, at::scalar_tensor(1.0 / p, gradient.scalar_type())).
+    // TODO: what you have to know between two calls. nn::GradientHook tells you that a parameter's gradient
+    // is there. Which bucket may leave then, and when has a bucket that is full to wait?
 };
 
 Reducer::Reducer(

@@ -14,48 +14,49 @@
 
 namespace dist {
 
-/// What becomes of a bucket when all its gradients are there: starts to add `flat` up over all ranks, in
-/// place, and returns a future that is ready when the sum is there. As the Reducer has divided the
-/// gradients by p, the sum is their mean. c10d's name is communication hook.
+/// Sends a bucket whose gradients are all there: starts to add `flat` up over all ranks, in place, and returns
+/// a future that is ready when the sum is there. The Reducer has divided the gradients by p before, so the sum
+/// is their mean. c10d calls this a communication hook.
 using CommHook = std::function<std::future<void>(const at::Tensor& flat)>;
 
-/// The plain one: ring_all_reduce(). What it returns need not be waited for: the sum is there.
+/// The simplest hook: ring_all_reduce(). The sum is there when a call returns; its future need not be waited for.
 ///
-/// comm    outlives the hook. In a call of the hook, collective.
+/// comm    outlives the hook. Every rank of `comm` calls the hook.
 ///
 /// Cost    a call: one ring all-reduce, 2(p-1) messages.
-/// Errors  of a call: std::invalid_argument, before anything is changed, if `flat` is not float32;
-///         dist::Error, from the call or out of the future, if a message fails.
+/// Errors  of a call: std::invalid_argument, before any message, if `flat` is not float32; dist::Error, from
+///         the call or out of the future, if a message fails.
 CommHook all_reduce_hook(const Communicator& comm);
 
-/// The mean of all gradients over all ranks, made while backward still makes others: c10d's Reducer. A
-/// step of training:
+/// Makes every gradient its mean over all ranks, while backward computes others: c10d's Reducer. A step of
+/// training:
 ///
-///     // gradients are thrown away, or set to zero
+///     // throw gradients away, or set them to zero
 ///     const at::Tensor loss = ...;         // forward
 ///     reducer.prepare_for_backward();
-///     loss.backward();                     // buckets leave as they are full
-///     reducer.finalize_backward();         // all have come back
+///     loss.backward();                     // full buckets leave
+///     reducer.finalize_backward();         // waits for them
 ///     // the optimizer's step
 ///
-/// Wherever backward left a gradient, a p-th of it goes into its bucket: no sum is too large then where the
-/// mean is not. A gradient that is not there counts as zeros.
+/// Writes gradient / p into its place in the bucket, wherever backward left the gradient, also where its
+/// elements lie in another order. It divides before the sum: the sum of p gradients may be too large for a float
+/// where their mean is not. A gradient that is not there counts as zeros.
 ///
 /// Source  torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense.
 class Reducer {
   public:
-    /// parameters  the model's: leaves that require gradients, each once, the same on every rank.
-    ///             Their gradients become views into one flat tensor for each bucket, as
-    ///             flatten_gradients() makes them, and are so again after each finalize_backward().
-    ///             The plan is gradient_buckets() of the model's order backwards.
+    /// parameters  the model's: leaves that require gradients, each once, the same on every rank; of any
+    ///             dtype that the hook takes. flatten_gradients() makes their gradients views into one flat
+    ///             tensor for each bucket; they are so again after each finalize_backward(). The plan is
+    ///             gradient_buckets() of the model's order backwards.
     /// limits      bytes, for gradient_buckets(); the same on every rank.
-    /// hook        is called once for each bucket in a backward pass, on the thread that runs backward,
-    ///             or in prepare_for_backward(). Its communicator is nobody else's between that and
-    ///             finalize_backward().
-    /// comm        outlives the Reducer; messages on it are sent by prepare_for_backward() alone.
+    /// hook        is called once for each bucket in a backward pass, on the thread that runs backward, or in
+    ///             prepare_for_backward(). Until finalize_backward() returns, only the hook may use its
+    ///             communicator.
+    /// comm        outlives the Reducer. Only prepare_for_backward() sends messages on it.
     ///
-    /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no
-    ///             gradient, is no leaf, or stands there twice.
+    /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no gradient, is
+    ///             no leaf, or stands there twice. All gradients stay as they were then.
     Reducer(
         std::vector<at::Tensor> parameters,
         std::vector<std::size_t> limits,
@@ -63,40 +64,40 @@ class Reducer {
         const Communicator& comm
     );
 
-    /// From here on, backward leaves the parameters alone.
+    /// Backward only adds to gradients from here on.
     ~Reducer();
     Reducer(const Reducer&) = delete;
     Reducer& operator=(const Reducer&) = delete;
     Reducer(Reducer&&) = delete;
     Reducer& operator=(Reducer&&) = delete;
 
-    /// The next backward exchanges its gradients: a bucket's hook is called when its last gradient is
-    /// there, and the hooks of the buckets before it have been called; so every rank calls them in one
-    /// order, in whatever order its gradients come. Without this call, or after finalize_backward(),
-    /// backward adds to gradients and does nothing else. A pass that was prepared and not finalized is
-    /// forgotten.
+    /// Has the next backward exchange its gradients. A bucket's hook is called when its last gradient is there
+    /// and the hooks of all buckets before it have been called. So every rank calls them in the same order, in
+    /// whatever order its gradients come. Without this call, or after finalize_backward(), backward adds to
+    /// gradients and does nothing else. This call forgets a pass that was prepared and not finalized.
     ///
-    /// The first call after a pass in which all parameters were ready makes the plan anew, once: with the
-    /// order in which they were on rank 0, which is broadcast. Gradients keep their values.
+    /// The first call after a prepared pass in which all parameters were ready makes the plan anew, once: of the
+    /// order in which they were ready on rank 0, which is broadcast. Gradients keep their values.
     ///
-    /// unused  numbers of parameters that this backward brings no gradient for, each once: they are
-    ///         ready before all others. A bucket of them alone may leave at once.
+    /// unused  numbers of parameters that this backward brings no gradient for, each once: they are ready
+    ///         before all others. What their gradients hold is divided and exchanged like all others'. A bucket
+    ///         of them alone may leave at once.
     ///
-    /// Cost    where the plan is made anew, collective, a broadcast() of one float for each parameter;
-    ///         no message in all other calls, but for buckets that leave at once.
-    /// Errors  std::invalid_argument, before any message, if `unused` holds a number that is no
-    ///         parameter's. Where a bucket leaves at once, what its hook throws.
+    /// Cost    where the plan is made anew, collective: a broadcast() of one float for each parameter. All other
+    ///         calls send nothing, but for buckets that leave at once.
+    /// Errors  std::invalid_argument, before any message, if `unused` holds a number that is no parameter's.
+    ///         Where a bucket leaves at once, what its hook throws.
     void prepare_for_backward(std::span<const std::size_t> unused = {});
 
-    /// Returns when every bucket is through: gradients are means over all ranks. Does nothing where no
-    /// backward was prepared; none is afterwards, also if it throws.
+    /// Returns when every bucket is through: gradients are means over all ranks. Does nothing where no backward
+    /// is prepared. None is prepared afterwards, also if it throws.
     ///
-    /// Errors  std::logic_error that names the parameters, by their numbers, which no gradient came for;
-    ///         nothing is waited for then. The first error out of what the hooks returned, when all of them
-    ///         have been waited for.
-    ///         Of backward() itself: what a call of the hook throws; and a std::logic_error, whose text
-    ///         has one parameter's number and no other, if that gradient comes twice after one
-    ///         prepare_for_backward(), when its bucket may have left.
+    /// Errors  std::logic_error that names the parameters, by their numbers, for which no gradient came; it waits
+    ///         for nothing then. Else it waits for all that the hooks returned, and throws the first error among
+    ///         them, of whatever type.
+    ///         backward() itself throws what a call of the hook throws; and a std::logic_error, whose text has
+    ///         that parameter's number and no other, if a gradient comes twice after one prepare_for_backward():
+    ///         its bucket may have left.
     void finalize_backward();
 
     /// The plan, in the order in which the hooks are called.

@@ -6,9 +6,12 @@
 #include <limits>
 #include <string>
 
+#include "tests/06_ddp/reducer_life.hpp"
 #include "tests/06_ddp/training.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -305,25 +308,162 @@ TEST_CASE("a gradient that is missing or comes twice is an error with its number
 
 TEST_CASE("finalize_backward waits for all buckets, and throws the first error among them") {
     on_ranks({1}, [](const Communicator& comm) {
-        Training training({1, 1, 1}, 1, comm);
-        training.failing = true;
-        const auto error = error_of([&] { training.pass(backwards(3), {1, 1, 1}); });
-        INFO("three buckets, the second and the third fail: futures that were waited for");
-        CHECK(training.waited == 3);
-        CHECK(error == "another exception: bucket 2");
+        for (const Thrown what : {Thrown::error, Thrown::number}) {
+            Training training({1, 1, 1}, 1, comm);
+            training.when_waited_for = [what](int number) {
+                if (number == 2) {
+                    raise(what);
+                } else if (number == 3) {
+                    throw std::runtime_error("bucket 3");
+                }
+            };
+            const auto error = thrown_by([&] { training.pass(backwards(3), {1, 1, 1}); });
+            INFO("three buckets; the second throws " << name_of(what) << ", the third as well");
+            CHECK(training.waited == 3);
+            CHECK(error == name_of(what));
+        }
     });
 }
 
-TEST_CASE("the Reducer refuses what is no leaf with a gradient, or stands twice, or is no number") {
+TEST_CASE("what the hook and its futures throw comes out, and the next pass is as ever") {
+    on_ranks({1}, [](const Communicator& comm) {
+        std::function<void()> bomb;
+        Training training({1, 1}, 1, comm, [&](const at::Tensor& /*flat*/) {
+            bomb();
+            return ready();
+        });
+        training.when_waited_for = [&](int /*number*/) { bomb(); };
+        const Settings settings(training.model.parameters);
+        const auto pass = [&](const std::function<void()>& what) {
+            bomb = what;
+            training.pass(backwards(2), {3, 4});
+        };
+        everything_throws(4, pass, [&] {  // the hook for two buckets, and two futures
+            bomb = [] {};
+            const Comparison left = settings.unchanged();
+            // nothing is prepared after it: of a pass whose backward has ended with an error, gradients are missing
+            thrown_by([&] { training.reducer->finalize_backward(); });
+            const std::size_t calls = training.lengths.size();
+            training.model.backward(backwards(2), {1, 1});
+            const bool is_prepared = training.lengths.size() > calls;
+            pass([] {});
+            return !left         ? left
+                   : is_prepared ? Comparison{false, "a pass is still prepared when finalize_backward() has thrown"}
+                                 : same(training.model.each_gradient(), std::vector<float>{3, 4});
+        });
+    });
+}
+
+TEST_CASE("a Reducer's passes, in any order of calls") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const auto begin = [&](std::uint64_t draw) { return steps_of_a_reducer(comm, draw); };
+        lives(begin, {.lives = 6, .steps = 20});
+    });
+}
+
+TEST_CASE("two Reducers at work know nothing of each other") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training other({1, 1}, 1, comm);
+        Training training({1, 1}, 1, comm, [&](const at::Tensor&) {
+            const c10::AutoGradMode recording(true);  // in backward it is off
+            other.pass({0, 1}, {5, 6});
+            return ready();
+        });
+        training.reducer->prepare_for_backward();
+        other.model.backward(backwards(2), {5, 6});
+        INFO("one is prepared, and backward runs for the other: calls of the other's hook");
+        CHECK(other.lengths.empty());
+        training.model.backward(backwards(2), {1, 2});
+        training.reducer->finalize_backward();
+        INFO("then a pass of one, in whose hook the other has a pass");
+        CHECK(training.lengths.size() == 2);
+        CHECK(other.lengths.size() == 4);
+        CHECK(same(training.model.each_gradient(), std::vector<float>{1, 2}));
+        CHECK(same(other.model.each_gradient(), std::vector<float>{5, 6}));
+    });
+}
+
+TEST_CASE("70 parameters are as many as there are") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training(Sizes(70, 1), kTwoFloats, comm);
+        std::vector<float> gradients(70);
+        std::iota(gradients.begin(), gradients.end(), 1.0F);
+        training.pass(backwards(70), gradients);
+        CHECK(training.lengths == std::vector<std::int64_t>(35, 2));
+        CHECK(same(training.model.each_gradient(), gradients));
+    });
+}
+
+TEST_CASE("gradients of any dtype are divided in their bucket, and keep it") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const auto p = static_cast<float>(comm.size());
+        std::vector<at::Tensor> parameters;
+        for (const at::ScalarType dtype :
+             {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kHalf}) {
+            parameters.push_back(at::full({2}, 1, dtype).requires_grad_());
+        }
+        const auto in_float = [sum = all_reduce_hook(comm)](const at::Tensor& flat) {
+            const at::Tensor floats = flat.to(at::kFloat);
+            sum(floats).get();
+            flat.copy_(floats);
+            return ready();
+        };
+        Reducer reducer(parameters, {1000}, in_float, comm);
+        for (int pass = 0; pass < 2; ++pass) {
+            forget_gradients(parameters);
+            reducer.prepare_for_backward();
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                parameters[i].mul(p * static_cast<float>(i + 1)).sum().backward();
+            }
+            reducer.finalize_backward();
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                const at::Tensor& gradient = parameters[i].grad();
+                INFO("parameter " << i << " of half, bfloat16, float, double and half");
+                CHECK(gradient.scalar_type() == parameters[i].scalar_type());
+                CHECK(same(
+                    elements(gradient.to(at::kFloat)),
+                    std::vector<float>(2, p * static_cast<float>(i + 1))
+                ));
+            }
+        }
+    });
+}
+
+TEST_CASE("the Reducer refuses what is no leaf with a gradient, or stands twice") {
     on_ranks({1}, [](const Communicator& comm) {
         const Model model({1, 1});
         const at::Tensor& good = model.parameters[0];
+        const at::Tensor& another = model.parameters[1];
         for (const at::Tensor& other : {good, good.detach(), good.mul(2)}) {
-            CHECK_THROWS_AS(Reducer({good, other}, {1}, silent, comm), std::invalid_argument);
+            const std::vector<at::Tensor> wrong = {good, another, other};
+            CHECK_THROWS_AS(Reducer(wrong, {1}, silent, comm), std::invalid_argument);
         }
         CHECK_THROWS_AS(Reducer({good}, {}, silent, comm), std::invalid_argument);
-        Reducer reducer({good}, {1}, silent, comm);
-        CHECK_THROWS_AS(reducer.prepare_for_backward(Sizes{1}), std::invalid_argument);
+        INFO("what is refused leaves the gradients as they were: not there");
+        CHECK_FALSE(good.grad().defined());
+        const at::Tensor twin = good.detach().requires_grad_();
+        const at::Tensor empty = at::zeros({0}).requires_grad_();
+        const at::Tensor empty_too = at::zeros({0}).requires_grad_();
+        INFO(
+            "another leaf in the same memory, and two without elements, are parameters of their own"
+        );
+        CHECK_NOTHROW(Reducer({good, twin, empty, empty_too}, {1}, silent, comm));
+    });
+}
+
+TEST_CASE("prepare_for_backward refuses numbers that no parameter has, before any message") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        Training training({1, 1}, 1, comm);
+        training.pass(backwards(2), {1, 1});  // the order is due
+        const CrashMeans crash("as if a parameter was looked for that is not there");
+        for (const Sizes& wrong :
+             {Sizes{2}, {0, 2}, {1UL << 31U}, {1UL << 32U}, {(1UL << 53U) + 1}}) {
+            const Answer refused =
+                answer(comm, [&] { training.reducer->prepare_for_backward(wrong); });
+            INFO("unused are " << text_of({wrong}) << ", and there are two parameters");
+            CHECK(refused.what == kInvalidArgument);
+            CHECK(refused.traffic.messages_sent == 0);
+        }
     });
 }
 

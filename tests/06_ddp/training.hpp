@@ -34,11 +34,7 @@ struct Training {
             come.push_back(model.gradients_come());
             std::ranges::copy(elements(flat), std::back_inserter(values));
             hook(flat).get();
-            return std::async(std::launch::deferred, [this] {
-                if (++waited > 1 && failing) {
-                    throw Error("bucket " + std::to_string(waited));
-                }
-            });
+            return std::async(std::launch::deferred, [this] { when_waited_for(++waited); });
         };
         reducer.emplace(model.parameters, Sizes{limit}, remember, comm);
     }
@@ -57,7 +53,7 @@ struct Training {
     std::vector<int> come;              // gradients by then
     std::vector<float> values;          // in the buckets
     int waited = 0;                     // futures that were waited for
-    bool failing = false;               // all but the first do
+    std::function<void(int number)> when_waited_for = [](int) {};
 };
 
 /// This rank's, for each parameter, another one in each pass: p times a whole number, so that the
