@@ -13,9 +13,8 @@ at::Tensor data_parallel(
     const at::Tensor& inputs,
     int replicas
 ) {
-    // TODO: scatter with narrow, replicate with clone, which autograd follows back; a thread for each
-    // replica (std::async with std::launch::async hands on what it throws); gather with at::cat.
-    // Whether gradients are recorded is a setting of each thread.
+    // TODO: start a thread for each replica, with its rows and its copies; then wait for all, and gather
+    // their outputs. Which settings of its starter does a new thread lack? Who hears what it throws?
     throw NotImplemented("data_parallel");
 }
 

@@ -13,9 +13,8 @@ Evaluation evaluate(
     std::size_t batch,
     const Communicator& comm
 ) {
-    // TODO: which examples are this rank's? Take them, `batch` at a time at most, count what
-    // scores.argmax(1) gets right, and add the ranks' counts. c10::AutoGradMode no_grad(false) keeps
-    // autograd out while it lives.
+    // TODO: which examples are this rank's? Count what the model gets right among them, and add the
+    // ranks' counts.
     throw NotImplemented("evaluate");
 }
 
