@@ -22,8 +22,7 @@ BroadcastZero3::BroadcastZero3(
     const nn::OptimizerOptions& options,
     const Communicator& comm
 ) {
-    // TODO: your Zero3, with fewer parts: no shards, no thread. flatten_parameters(parameters, 1) is a row
-    // without padding; its owner never frees it.
+    // TODO: your Zero3 with fewer parts: no shards, no thread, no padding. What does an owner never do?
     throw NotImplemented("BroadcastZero3");
 }
 

@@ -16,8 +16,8 @@ namespace dist {
 
 /// Deals units out to ranks: the largest first, each to the rank that has the fewest elements by then.
 ///
-/// lengths  elements of each unit. Of two that are as long, the first comes first.
-/// p        how many ranks. Of two that have as many elements, the lower one gets the unit.
+/// lengths  elements of each unit. Of two units of the same length, the one with the lower number comes first.
+/// p        how many ranks. Of two ranks with the same number of elements, the lower one gets the unit.
 /// returns  the owner of each unit.
 ///
 /// Cost     no message.
@@ -25,22 +25,19 @@ namespace dist {
 /// Source   PyTorch, torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters.
 std::vector<int> deal_out(std::span<const std::size_t> lengths, int p);
 
-/// ZeRO-3 without shards. A unit's weights, its gradients and what the optimizer keeps of it are its owner's, who
-/// broadcasts the weights when the unit computes; the others free them afterwards. A step of training is that of
-/// Zero3.
+/// ZeRO-3 without shards. Each unit has an owner, which keeps its weights, its gradients and its optimizer state. The
+/// owner broadcasts the weights when the unit computes, in forward and in backward; the others free them afterwards.
+/// The owner gets the mean of all ranks' gradients, each divided by p before they are added up. A step of training is
+/// that of Zero3.
 ///
-/// Forward: tree_broadcast() from the owner, the unit computes, all but the owner free the weights. Backward: the
-/// same once more when the gradient of the unit's output is there; when all its gradients are there, tree_reduce()
-/// brings their mean to the owner. Each gradient is divided by p before.
-///
-/// Between two steps the owner of n elements holds 4n bytes of weights, 4n of gradients and what the optimizer
-/// keeps of them, the others nothing. There is no padding.
+/// Between two steps the owner of n elements holds 4n bytes of weights, 4n of gradients and the optimizer's state, the
+/// others nothing. There is no padding.
 class BroadcastZero3 {
   public:
     /// units    the parameters of each, in float32: leaves that require gradients, each in one unit, once. The
-    ///          same on every rank. They become views of their unit's row. Owners are those of deal_out().
+    ///          same on every rank. They become views of their unit's row. deal_out() chooses the owners.
     /// options  of the optimizer that steps what this rank owns.
-    /// comm     outlives this, and all that forward() has returned.
+    /// comm     outlives this, and all that forward() has returned. Nobody else sends on it.
     ///
     /// Errors   std::invalid_argument, before anything is changed, for other parameters.
     BroadcastZero3(
@@ -49,14 +46,14 @@ class BroadcastZero3 {
         const Communicator& comm
     );
 
-    /// The parameters of others have no memory any more.
+    /// Frees all weights of which this rank is not the owner.
     ~BroadcastZero3();
     BroadcastZero3(const BroadcastZero3&) = delete;
     BroadcastZero3& operator=(const BroadcastZero3&) = delete;
     BroadcastZero3(BroadcastZero3&&) = delete;
     BroadcastZero3& operator=(BroadcastZero3&&) = delete;
 
-    /// As Zero3::forward() without prefetch, of units that are resharded after forward.
+    /// As Zero3::forward() without prefetch, with reshard_after_forward set.
     ///
     /// Cost    of n elements: a tree_broadcast() here, one in backward, a tree_reduce() of the gradients.
     /// Errors  std::invalid_argument if there is no such unit; dist::Error if a message fails, here or out of
@@ -66,10 +63,10 @@ class BroadcastZero3 {
     /// As Zero3::zero_grad().
     void zero_grad();
 
-    /// Steps what this rank owns by the mean of all ranks' gradients. Sends nothing.
+    /// Steps the units that this rank owns. Sends nothing.
     void step();
 
-    /// What steps it: one parameter for each unit that this rank owns, in their order.
+    /// What steps them: one parameter for each unit that this rank owns, in their order. It may be given another rate.
     [[nodiscard]] nn::Optimizer& optimizer();
 
   private:

@@ -20,8 +20,8 @@ Zero3::Zero3(
     const Communicator& comm,
     bool prefetch
 ) {
-    // TODO: first without prefetch. output.register_hook(f) calls f when backward has the output's gradient.
-    // For prefetch all messages leave from one CommThread, so that they have one order on all ranks.
+    // TODO: begin without prefetch. Which events of a step do all ranks share, whatever gradients come?
+    // Gathers and reduce-scatters must follow from these alone.
     throw NotImplemented("Zero3");
 }
 

@@ -1,7 +1,9 @@
 #include "exercises/07_zero/broadcast_zero3.hpp"
 
 #include <algorithm>
+#include <c10/core/GradMode.h>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
@@ -30,11 +32,19 @@ std::vector<int> deal_out(std::span<const std::size_t> lengths, int p) {
 
 namespace {
 
+/// A call of forward(). Calls are numbered as they end.
+struct Call {
+    std::size_t unit;
+    std::size_t before;  // how many calls had ended when this one began
+    std::size_t number;
+};
+
 struct Unit {
     int owner;
     at::Tensor weights;  // a row, whose memory comes and goes on all ranks but the owner
     nn::GradientRow gradients;
-    bool in_backward = false;  // backward has come to the unit, and not left it
+    std::optional<std::size_t> before = {};  // of its first call, until its gradients are reduced
+    bool lent = false;                       // all ranks have the weights
 };
 
 }  // namespace
@@ -43,57 +53,76 @@ struct BroadcastZero3::State {
     const Communicator& comm;
     std::vector<Unit> units = {};
     nn::Optimizer optimizer = {{}, {}};        // of the rows that are this rank's
-    bool running = false;                      // backward is
+    std::size_t calls = 0;                     // that have ended
+    std::vector<Call> ahead = {};              // those that backward has not come to
+    std::optional<std::size_t> reached = {};   // the call that backward has come to
     std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
 
-    void gather(const Unit& unit) const;
-    void free_weights(const Unit& unit) const;
-    void begin_backward(Unit& unit);
-    void take(Unit& unit, std::size_t k);
-    void meet(Unit& unit);
+    void lend(Unit& unit) const;
+    void give_back(Unit& unit) const;
+    void come_to(const Call& call);
+    void begin_backward(Call call);
+    void end_backward();
+    void reduce_gradients(Unit& unit);
     void forget();
 };
 
-void BroadcastZero3::State::gather(const Unit& unit) const {
-    nn::alloc_storage(unit.weights);
-    tree_broadcast(nn::floats(unit.weights), unit.owner, comm);
+void BroadcastZero3::State::lend(Unit& unit) const {
+    if (!std::exchange(unit.lent, true)) {
+        nn::alloc_storage(unit.weights);
+        tree_broadcast(nn::floats(unit.weights), unit.owner, comm);
+    }
 }
 
-void BroadcastZero3::State::free_weights(const Unit& unit) const {
+void BroadcastZero3::State::give_back(Unit& unit) const {
+    unit.lent = false;
     if (unit.owner != comm.rank()) {
         nn::free_storage(unit.weights);
     }
 }
 
-/// The gradient of the unit's output is there.
-void BroadcastZero3::State::begin_backward(Unit& unit) {
-    if (!std::exchange(running, true)) {
-        nn::at_end_of_backward([this] {
-            for (Unit& one : units) {
-                if (one.in_backward) {
-                    meet(one);
-                }
-            }
-            forget();
-        });
+/// The gradient of the call's output is there. All messages follow from the order of the calls, which all ranks
+/// know: backward goes from the last call to the first, also through those that take no part in it on this rank.
+void BroadcastZero3::State::come_to(const Call& call) {
+    if (!reached) {
+        reached = calls;
+        nn::at_end_of_backward([this] { end_backward(); });
     }
-    if (!std::exchange(unit.in_backward, true)) {
-        gather(unit);
+    while (call.number < reached) {
+        const bool is_next = ahead.empty() || ahead.back().number < call.number;
+        begin_backward(is_next ? call : ahead.back());
     }
 }
 
-/// The gradient of the unit's k-th parameter is there.
-void BroadcastZero3::State::take(Unit& unit, std::size_t k) {
-    unit.gradients.take(k, 1.0 / comm.size());
-    if (unit.gradients.is_full()) {
-        meet(unit);
+void BroadcastZero3::State::begin_backward(Call call) {
+    reached = call.number;
+    for (Unit& unit : units) {
+        if (unit.before > reached) {  // backward has left all of its calls
+            reduce_gradients(unit);
+        }
     }
+    std::erase_if(ahead, [&](const Call& one) { return one.number == call.number; });
+    Unit& unit = units[call.unit];
+    unit.before = std::min(call.before, unit.before.value_or(call.before));
+    lend(unit);
 }
 
-/// The unit's gradients are added up over all ranks, at its owner. Its weights have done their work.
-void BroadcastZero3::State::meet(Unit& unit) {
-    unit.in_backward = false;
-    free_weights(unit);
+void BroadcastZero3::State::end_backward() {
+    while (!ahead.empty()) {
+        begin_backward(ahead.back());
+    }
+    for (Unit& unit : units) {
+        if (unit.before) {
+            reduce_gradients(unit);
+        }
+    }
+    forget();
+}
+
+/// Adds the unit's gradients up over all ranks, at its owner. Its weights are no longer needed.
+void BroadcastZero3::State::reduce_gradients(Unit& unit) {
+    unit.before.reset();
+    give_back(unit);
     const at::Tensor row = unit.gradients.release();
     tree_reduce(nn::floats(row), ReduceOp::sum, unit.owner, comm);
     if (unit.owner == comm.rank()) {
@@ -104,11 +133,12 @@ void BroadcastZero3::State::meet(Unit& unit) {
 
 /// No backward is running, and no unit of others has weights.
 void BroadcastZero3::State::forget() {
-    running = false;
+    reached.reset();
+    ahead.clear();
     for (Unit& unit : units) {
-        unit.in_backward = false;
+        unit.before.reset();
         unit.gradients.clear();
-        free_weights(unit);
+        give_back(unit);
     }
 }
 
@@ -128,7 +158,7 @@ BroadcastZero3::BroadcastZero3(
     for (std::size_t u = 0; u < units.size(); ++u) {
         for (std::size_t k = 0; k < units[u].size(); ++k) {
             state.hooks.emplace_back(units[u][k], [&state, u, k] {
-                state.take(state.units[u], k);
+                state.units[u].gradients.take(k, 1.0 / state.comm.size());
             });
         }
         const at::Tensor row = flatten_parameters(units[u], 1);
@@ -147,20 +177,29 @@ BroadcastZero3::BroadcastZero3(
     state.forget();
 }
 
-BroadcastZero3::~BroadcastZero3() = default;
+BroadcastZero3::~BroadcastZero3() {
+    state_->forget();
+}
 
 at::Tensor BroadcastZero3::forward(std::size_t unit, const std::function<at::Tensor()>& module) {
     State& state = *state_;
     expects(unit < state.units.size(), "BroadcastZero3::forward: there is no such unit");
+    Unit& it = state.units[unit];
+    const std::size_t before = state.calls;
     try {
-        state.gather(state.units[unit]);
+        state.lend(it);
         const at::Tensor output = module();
-        if (output.requires_grad()) {
-            output.register_hook([kept = state_, unit](const at::Tensor& /*gradient*/) {
-                kept->begin_backward(kept->units[unit]);
-            });
+        if (at::GradMode::is_enabled()) {
+            const Call call{unit, before, state.calls++};
+            state.ahead.push_back(call);
+            it.before = std::min(before, it.before.value_or(before));
+            if (!output.is_leaf()) {
+                output.register_hook([kept = state_, call](const at::Tensor& /*gradient*/) {
+                    kept->come_to(call);
+                });
+            }
         }
-        state.free_weights(state.units[unit]);
+        state.give_back(it);
         return output;
     } catch (...) {
         state.forget();

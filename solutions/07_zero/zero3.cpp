@@ -1,7 +1,9 @@
 #include "exercises/07_zero/zero3.hpp"
 
 #include <algorithm>
+#include <c10/core/GradMode.h>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "course/nn/gradient_hook.hpp"
@@ -17,13 +19,20 @@ namespace dist {
 
 namespace {
 
+/// A call of forward(). Calls are numbered as they end.
+struct Call {
+    std::size_t unit;
+    std::size_t before;  // how many calls had ended when this one began
+    std::size_t number;
+};
+
 struct Unit {
     bool reshard_after_forward;
     at::Tensor weights;  // a row, whose memory comes and goes
-    at::Tensor shard;    // of it, which stays
+    at::Tensor shard;    // this rank's part of it, which stays
     nn::GradientRow gradients;
-    bool in_backward = false;          // backward has come to the unit, and not left it
-    std::future<void> gathering = {};  // valid while it is under way
+    std::optional<std::size_t> before = {};  // of its first call, until its gradients are reduced
+    std::future<void> gathering = {};        // valid while it is under way
 
     void free_weights() {
         if (gathering.valid()) {
@@ -41,16 +50,18 @@ struct Zero3::State {
     bool prefetch;
     std::vector<Unit> units = {};
     nn::Optimizer optimizer = {{}, {}};        // of the shards
-    std::vector<std::size_t> ended = {};       // units, as they ended in forward
-    bool running = false;                      // backward is
+    std::size_t calls = 0;                     // that have ended
+    std::vector<Call> ahead = {};              // those that backward has not come to
+    std::optional<std::size_t> reached = {};   // the call that backward has come to
     CommThread thread = {};                    // for all messages
     std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
 
     void start_gather(Unit& unit);
     void gather(Unit& unit);
-    void begin_backward(std::size_t unit);
-    void take(Unit& unit, std::size_t k);
-    void meet(Unit& unit);
+    void come_to(const Call& call);
+    void begin_backward(Call call);
+    void end_backward();
+    void reduce_gradients(Unit& unit);
     void forget();
 };
 
@@ -71,38 +82,50 @@ void Zero3::State::gather(Unit& unit) {
     }
 }
 
-/// The gradient of the unit's output is there.
-void Zero3::State::begin_backward(std::size_t unit) {
-    if (!std::exchange(running, true)) {
-        nn::at_end_of_backward([this] {
-            for (Unit& one : units) {
-                if (one.in_backward) {
-                    meet(one);
-                }
-            }
-            forget();
-        });
+/// The gradient of the call's output is there. All messages follow from the order of the calls, which all ranks
+/// know: backward goes from the last call to the first, also through those that take no part in it on this rank.
+void Zero3::State::come_to(const Call& call) {
+    if (!reached) {
+        reached = calls;
+        nn::at_end_of_backward([this] { end_backward(); });
     }
-    units[unit].in_backward = true;
-    gather(units[unit]);
-    const auto last = std::find(ended.rbegin(), ended.rend(), unit);
-    ended.erase(last == ended.rend() ? ended.begin() : last.base() - 1, ended.end());
-    if (prefetch && !ended.empty()) {
-        start_gather(units[ended.back()]);
+    while (call.number < reached) {
+        const bool is_next = ahead.empty() || ahead.back().number < call.number;
+        begin_backward(is_next ? call : ahead.back());
     }
 }
 
-/// The gradient of the unit's k-th parameter is there.
-void Zero3::State::take(Unit& unit, std::size_t k) {
-    unit.gradients.take(k, 1.0 / comm.size());
-    if (unit.gradients.is_full()) {
-        meet(unit);
+void Zero3::State::begin_backward(Call call) {
+    reached = call.number;
+    for (Unit& unit : units) {
+        if (unit.before > reached) {  // backward has left all of its calls
+            reduce_gradients(unit);
+        }
+    }
+    std::erase_if(ahead, [&](const Call& one) { return one.number == call.number; });
+    Unit& unit = units[call.unit];
+    unit.before = std::min(call.before, unit.before.value_or(call.before));
+    gather(unit);
+    if (prefetch && !ahead.empty()) {
+        start_gather(units[ahead.back().unit]);
     }
 }
 
-/// The unit's gradients are added up over all ranks. Its weights have done their work.
-void Zero3::State::meet(Unit& unit) {
-    unit.in_backward = false;
+void Zero3::State::end_backward() {
+    while (!ahead.empty()) {
+        begin_backward(ahead.back());
+    }
+    for (Unit& unit : units) {
+        if (unit.before) {
+            reduce_gradients(unit);
+        }
+    }
+    forget();
+}
+
+/// Adds the unit's gradients up over all ranks, and keeps this rank's shard. Its weights are no longer needed.
+void Zero3::State::reduce_gradients(Unit& unit) {
+    unit.before.reset();
     unit.free_weights();
     const at::Tensor row = unit.gradients.release();
     const auto add_up = [&] { ring_reduce_scatter(nn::floats(row), ReduceOp::sum, comm); };
@@ -115,10 +138,10 @@ void Zero3::State::meet(Unit& unit) {
 
 /// No backward is running, and no unit has weights.
 void Zero3::State::forget() {
-    running = false;
-    ended.clear();
+    reached.reset();
+    ahead.clear();
     for (Unit& unit : units) {
-        unit.in_backward = false;
+        unit.before.reset();
         unit.gradients.clear();
         unit.free_weights();
     }
@@ -142,7 +165,7 @@ Zero3::Zero3(
         const auto& [parameters, reshard_after_forward] = units[u];
         for (std::size_t k = 0; k < parameters.size(); ++k) {
             state.hooks.emplace_back(parameters[k], [&state, u, k] {
-                state.take(state.units[u], k);
+                state.units[u].gradients.take(k, 1.0 / state.comm.size());
             });
         }
         const at::Tensor row = flatten_parameters(parameters, comm.size());
@@ -153,24 +176,31 @@ Zero3::Zero3(
     state.forget();
 }
 
-Zero3::~Zero3() = default;
+Zero3::~Zero3() {
+    state_->forget();
+}
 
 at::Tensor Zero3::forward(std::size_t unit, const std::function<at::Tensor()>& module) {
     State& state = *state_;
     expects(unit < state.units.size(), "Zero3::forward: there is no such unit");
     Unit& it = state.units[unit];
+    const std::size_t before = state.calls;
     try {
         state.gather(it);
         if (state.prefetch && unit + 1 < state.units.size()) {
             state.start_gather(state.units[unit + 1]);
         }
         const at::Tensor output = module();
-        const bool recorded = output.requires_grad();
+        const bool recorded = at::GradMode::is_enabled();
         if (recorded) {
-            state.ended.push_back(unit);
-            output.register_hook([kept = state_, unit](const at::Tensor& /*gradient*/) {
-                kept->begin_backward(unit);
-            });
+            const Call call{unit, before, state.calls++};
+            state.ahead.push_back(call);
+            it.before = std::min(before, it.before.value_or(before));
+            if (!output.is_leaf()) {
+                output.register_hook([kept = state_, call](const at::Tensor& /*gradient*/) {
+                    kept->come_to(call);
+                });
+            }
         }
         if (it.reshard_after_forward || !recorded) {
             it.free_weights();

@@ -200,12 +200,37 @@ TEST_CASE("backwards add up, a gradient that does not come counts as zeros, and 
     adds_up(broadcast_zero3);
 }
 
+TEST_CASE("one rank may leave out a parameter, or a unit: all else is as always") {
+    one_rank_leaves_out(broadcast_zero3);
+}
+
 TEST_CASE("a forward without backward changes nothing") {
     frees_what_is_stale(broadcast_zero3);
 }
 
 TEST_CASE("weights are freed also where autograd keeps a view of them for backward") {
     frees_what_autograd_keeps(broadcast_zero3);
+}
+
+TEST_CASE("also of nested units, and of one that is called twice, one rank may leave out any") {
+    one_rank_leaves_out_of_nested_units(broadcast_zero3);
+}
+
+TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
+    keeps_two_apart(broadcast_zero3);
+    keeps_two_results_apart(broadcast_zero3);
+}
+
+TEST_CASE("after messages that failed at any moment, zero_grad makes a new beginning") {
+    begins_anew_after_failures(broadcast_zero3);
+}
+
+TEST_CASE("parameters may lie in memory in any way") {
+    takes_any_layout(broadcast_zero3);
+}
+
+TEST_CASE("when broadcast_zero3 is gone, the parameters of others have no memory") {
+    frees_when_destroyed(broadcast_zero3);
 }
 
 TEST_CASE("when module throws, what is lent is freed, and the next step is as always") {

@@ -4,6 +4,8 @@
 #include <ATen/ops/ones.h>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,14 @@
 
 namespace dist::harness {
 
+/// Calls a module with its unit's weights, or just calls it.
+using CallUnit =
+    std::function<at::Tensor(std::size_t unit, const std::function<at::Tensor()>& module)>;
+
 /// What trains a model by units, whoever it is.
 struct Units {
-    std::function<at::Tensor(std::size_t unit, const std::function<at::Tensor()>& module)> forward;
+    CallUnit forward;  // says which unit computes without its weights, where LibTorch would crash
+    CallUnit bare_forward;  // for modules that return a tensor that is not their own
     std::function<void()> zero_grad;
     std::function<void()> step;
     std::function<nn::Optimizer&()> optimizer;
@@ -28,6 +35,41 @@ using MakeUnits = std::function<Units(
     const std::vector<Tensors>& units, const nn::OptimizerOptions& options, const Communicator& comm
 )>;
 
+/// A call that looks whether the unit's weights are there, in forward and when its backward begins.
+inline CallUnit watched(const CallUnit& call, const std::vector<Tensors>& parameters) {
+    const auto means = std::make_shared<std::optional<CrashMeans>>();
+    const auto expect_weights = [=](std::size_t unit, const std::string& when) {
+        const std::string text = when + " unit " + std::to_string(unit);
+        means->emplace(text + ", and crashes. Were its weights freed while they were needed?");
+        for (const at::Tensor& parameter : parameters.at(unit)) {
+            if (parameter.storage().nbytes() < parameter.nbytes()) {
+                throw std::runtime_error(
+                    text + ", whose weights are not there: freed too early, or not gathered"
+                );
+            }
+        }
+    };
+    return [=](std::size_t unit, const std::function<at::Tensor()>& module) {
+        means->emplace(
+            "forward(" + std::to_string(unit) +
+            ", ...) crashes outside of module. Does it read a row that has no memory?"
+        );
+        const at::Tensor result = call(unit, [&] {
+            expect_weights(unit, "forward computes");
+            const at::Tensor output = module();
+            if (output.is_leaf()) {
+                return output;
+            }
+            output.register_hook([=](const at::Tensor& /*gradient*/) {
+                expect_weights(unit, "backward computes");
+            });
+            return output.view_as(output);  // its hook comes before that of `output`
+        });
+        means->reset();
+        return result;
+    };
+}
+
 /// The Units that a Zero3, or what has its shape, makes of these parameters.
 template <class Z>
 Units as_units(
@@ -36,8 +78,12 @@ Units as_units(
     const ModelStates& states,
     int padded_to
 ) {
+    const CallUnit forward = [z](std::size_t unit, const auto& module) {
+        return z->forward(unit, module);
+    };
     return {
-        .forward = [z](std::size_t unit, const auto& module) { return z->forward(unit, module); },
+        .forward = watched(forward, parameters),
+        .bare_forward = forward,
         .zero_grad = [z] { z->zero_grad(); },
         .step = [z] { z->step(); },
         .optimizer = [z]() -> nn::Optimizer& { return z->optimizer(); },

@@ -265,6 +265,13 @@ TEST_CASE("backwards add up, a gradient that does not come counts as zeros, and 
     adds_up(zero3({true, true}));
 }
 
+TEST_CASE("one rank may leave out a parameter, or a unit: all else is as always, in every mode") {
+    for (const Mode& mode : kModes) {
+        INFO(name_of(mode));
+        one_rank_leaves_out(zero3(mode));
+    }
+}
+
 TEST_CASE("what is kept or gathered in vain is freed, and not taken for what comes out of a step") {
     for (const Mode& mode : kModes) {
         frees_what_is_stale(zero3(mode));
@@ -273,6 +280,50 @@ TEST_CASE("what is kept or gathered in vain is freed, and not taken for what com
 
 TEST_CASE("weights are freed also where autograd keeps a view of them for backward") {
     frees_what_autograd_keeps(zero3({true, true}));
+}
+
+TEST_CASE("also of nested units, and of one that is called twice, one rank may leave out any") {
+    one_rank_leaves_out_of_nested_units(zero3({true, false}));
+    one_rank_leaves_out_of_nested_units(zero3({false, true}));
+}
+
+TEST_CASE("a unit that is called twice is gathered and reduced once in backward") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const at::Tensor x = at::ones({4}).requires_grad_();
+        Zero3 optimizer({{{x}, true}}, {}, comm);
+        at::Tensor h = at::ones({});
+        for (int call = 0; call < 2; ++call) {
+            h = optimizer.forward(0, [&] { return h.mul(x.sum()); });
+        }
+        const Traffic backward = record(comm, [&] { h.backward(); });
+        const Comparison spent =
+            within(backward, {.messages_sent = exactly(2 * (comm.size() - 1))});
+        CHECK(spent);
+    });
+}
+
+TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
+    for (const Mode& mode : kModes) {
+        INFO(name_of(mode));
+        keeps_two_apart(zero3(mode));
+        keeps_two_results_apart(zero3(mode));
+    }
+}
+
+TEST_CASE("after messages that failed at any moment, zero_grad makes a new beginning") {
+    begins_anew_after_failures(zero3({true, false}));
+    begins_anew_after_failures(zero3({false, false}));
+}
+
+TEST_CASE("parameters may lie in memory in any way") {
+    takes_any_layout(zero3({true, true}));
+}
+
+TEST_CASE("when zero3 is gone, no parameter has memory, whatever was kept or on its way") {
+    for (const Mode& mode : kModes) {
+        INFO(name_of(mode));
+        frees_when_destroyed(zero3(mode));
+    }
 }
 
 TEST_CASE("when module throws, all weights are freed, and the next step is as always") {

@@ -1,8 +1,10 @@
-// Gradients stay where backward leaves them until all of the unit are there; then its row takes them in, and is
-// scattered in the memory that the weights had.
+// Gradients stay where backward leaves them until it has left the unit; then its row takes them in, and is scattered in
+// the memory that the weights had. The output's hook knows its call, and the call whether backward has come to it.
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros_like.h>
+#include <algorithm>
+#include <c10/core/GradMode.h>
 #include <future>
 #include <map>
 #include <optional>
@@ -17,19 +19,30 @@
 
 namespace dist {
 
+namespace {
+
+struct Call {
+    std::size_t unit;
+    std::size_t depth;  // calls that were made by then, and that backward has not come to
+    int come_in = 0;    // the backward that has come to it last
+};
+using Calls = std::vector<std::shared_ptr<Call>>;
+
+}  // namespace
+
 struct Zero3::State {
     std::vector<FsdpUnit> units;
     const Communicator& comm;
     const bool prefetch;
     std::vector<at::Tensor> rows = {};
-    std::vector<std::size_t> come = {};
     std::map<std::size_t, std::future<void>> gathers = {};  // done or under way
-    std::vector<std::size_t> order = {};
-    std::vector<bool> open = {};
+    Calls order = {};
+    std::map<std::size_t, std::size_t> open =
+        {};  // units in backward: how many calls are left when it is through
+    int backward = 0;
     bool asked = false;
     std::optional<nn::Optimizer> optimizer = {};
     CommThread thread = {};
-    std::vector<nn::GradientHook> hooks = {};
 
     void begin(std::size_t u) {
         if (gathers.contains(u)) {
@@ -80,16 +93,57 @@ struct Zero3::State {
         }
         mean.add_(shard_of(row, comm));
         drop(u);
-        open[u] = false;
-        come[u] = 0;
+    }
+
+    void reduce_above(std::size_t depth) {
+        for (auto it = open.begin(); it != open.end();) {
+            const auto [u, left] = *it;
+            const bool again = std::any_of(order.begin(), order.end(), [u = u](const auto& call) {
+                return call->unit == u;
+            });
+            if (left >= depth && !again) {
+                reduce(u);
+                it = open.erase(it);
+            } else {
+                ++it;
+            }
+        }
+    }
+
+    void enter(Call& call) {
+        reduce_above(order.size());
+        if (!order.empty() && order.back().get() == &call) {
+            order.pop_back();
+        }
+        call.come_in = backward;
+        open[call.unit] = call.depth;
+        gather(call.unit);
+        if (prefetch && !order.empty()) {
+            begin(order.back()->unit);
+        }
+    }
+
+    void come(Call& call) {
+        if (!asked) {
+            asked = true;
+            ++backward;
+            nn::at_end_of_backward([this] { end_backward(); });
+        }
+        while (call.come_in != backward) {
+            const bool waits = std::any_of(order.begin(), order.end(), [&](const auto& one) {
+                return one.get() == &call;
+            });
+            const std::shared_ptr<Call> next = waits ? order.back() : nullptr;
+            enter(waits ? *next : call);
+        }
     }
 
     void end_backward() {
-        for (std::size_t u = 0; u < units.size(); ++u) {
-            if (open[u]) {
-                reduce(u);
-            }
+        while (!order.empty()) {
+            const std::shared_ptr<Call> next = order.back();
+            enter(*next);
         }
+        reduce_above(0);
         clear();
     }
 
@@ -100,8 +154,7 @@ struct Zero3::State {
                 parameter.mutable_grad() = at::Tensor();
             }
         }
-        open.assign(units.size(), false);
-        come.assign(units.size(), 0);
+        open.clear();
         order.clear();
         asked = false;
     }
@@ -127,19 +180,14 @@ Zero3::Zero3(
         const FsdpUnit& unit = state.units[u];
         state.rows.push_back(flatten_parameters(unit.parameters, comm.size()));
         shards.push_back(shard_of(state.rows[u], comm).clone());
-        for (const at::Tensor& parameter : unit.parameters) {
-            state.hooks.emplace_back(parameter, [&state, u] {
-                if (++state.come[u] == state.units[u].parameters.size()) {
-                    state.reduce(u);
-                }
-            });
-        }
     }
     state.optimizer.emplace(options, shards);
     state.clear();
 }
 
-Zero3::~Zero3() = default;
+Zero3::~Zero3() {
+    state_->clear();
+}
 
 at::Tensor Zero3::forward(std::size_t unit, const std::function<at::Tensor()>& module) {
     State& state = *state_;
@@ -159,33 +207,21 @@ at::Tensor Zero3::forward(std::size_t unit, const std::function<at::Tensor()>& m
     if (state.prefetch && unit + 1 != state.units.size()) {
         state.begin(unit + 1);
     }
+    const std::size_t depth = state.order.size();
     at::Tensor output = module();
-    if (!output.requires_grad()) {
+    const bool recorded = at::GradMode::is_enabled();
+    if (!recorded || state.units[unit].reshard_after_forward) {
         state.drop(unit);
-    } else {
-        if (state.units[unit].reshard_after_forward) {
-            state.drop(unit);
+    }
+    if (recorded) {
+        const auto call = std::make_shared<Call>(Call{unit, depth});
+        state.order.push_back(call);
+        if (!output.is_leaf()) {
+            output.register_hook([call, shared = state_](const at::Tensor& gradient) {
+                shared->come(*call);
+                return gradient;
+            });
         }
-        state.order.push_back(unit);
-        output.register_hook([unit, shared = state_](const at::Tensor& gradient) {
-            if (!shared->asked) {
-                shared->asked = true;
-                nn::at_end_of_backward([shared] { shared->end_backward(); });
-            }
-            shared->open[unit] = true;
-            shared->gather(unit);
-            while (!shared->order.empty()) {
-                const std::size_t last = shared->order.back();
-                shared->order.pop_back();
-                if (last == unit) {
-                    break;
-                }
-            }
-            if (shared->prefetch && !shared->order.empty()) {
-                shared->begin(shared->order.back());
-            }
-            return gradient;
-        });
     }
     guard.well = true;
     return output;
