@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/07_zero/lived.hpp"
 #include "tests/07_zero/memory.hpp"
 #include "tests/07_zero/net.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/gone.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -61,7 +63,12 @@ TEST_CASE("parameters become views of the row, and stay the leaves that they wer
     on_ranks({1}, [](const Communicator&) {
         const Tensors parameters = model(kShapes);
         const Tensors same_ones = parameters;  // as a layer holds them
+        const WatchedMemory before(parameters[0]);
         const at::Tensor row = flatten_parameters(parameters, 2);
+        {
+            INFO("the memory in which a parameter lay before is freed");
+            CHECK(before.is_gone());
+        }
         CHECK_FALSE(row.requires_grad());
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             INFO("parameter " << i);
@@ -341,6 +348,13 @@ TEST_CASE("two objects of zero1 know nothing of each other") {
     two_trained_at_a_time(
         "Zero1", [](const auto& parameters, const auto& options,
                     const auto& comm) { return std::make_shared<Zero1>(parameters, options, comm); }
+    );
+}
+
+TEST_CASE("zero_grad, backward and step in any order are those of one process") {
+    lives_as_one_process(
+        Steps::once_after_backward, [](const auto& parameters, const auto& options, const auto& comm
+                                    ) { return std::make_shared<Zero1>(parameters, options, comm); }
     );
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "course/nn/gradient_hook.hpp"
+#include "tests/07_zero/lived.hpp"
 #include "tests/07_zero/memory.hpp"
 #include "tests/07_zero/net.hpp"
 #include "tests/harness/words/cost.hpp"
@@ -270,6 +271,15 @@ TEST_CASE("two objects of zero2 know nothing of each other, also in one backward
             same(all_elements(second), std::vector<float>{2, 2, 0, 0, 0}, 1e-6);
         CHECK(of_other);
     });
+}
+
+TEST_CASE("zero_grad, backward and step in any order are those of one process") {
+    lives_as_one_process(
+        Steps::at_any_time,
+        [](const auto& parameters, const auto& options, const auto& comm) {
+            return std::make_shared<Zero2>(parameters, Limits{1}, options, comm);
+        }
+    );
 }
 
 TEST_CASE("ranks may each leave out another parameter") {
