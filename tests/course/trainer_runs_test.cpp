@@ -263,6 +263,14 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("zero3 trains as ddp where one rank does not take a branch, or a bias", "[trainer]") {
+    for (const int ranks : {2, 3}) {
+        const Run run = run_program(BRANCH_NOT_TAKEN, ranks, "");
+        INFO(run.output);
+        CHECK(run.status == 0);
+    }
+}
+
 TEST_CASE(
     "four steps that add up train as one of four times the batch, in every way", "[trainer]"
 ) {

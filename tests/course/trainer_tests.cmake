@@ -37,6 +37,11 @@ if(LibTorch_FOUND)
   add_executable(trainer_seen EXCLUDE_FROM_ALL
     seen_convolutions.cpp ${trainer_sources}/main.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp $<TARGET_OBJECTS:dist_patient_calls>)
   target_link_libraries(trainer_seen PRIVATE dist_trainer dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
+  # a model that the trainer's command line cannot ask for
+  add_executable(branch_not_taken EXCLUDE_FROM_ALL
+    branch_not_taken.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp)
+  target_link_libraries(branch_not_taken PRIVATE dist::parallel dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
+  add_dependencies(trainer_runs_test branch_not_taken)
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
   set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
@@ -48,5 +53,5 @@ if(LibTorch_FOUND)
     set_tests_properties(course.trainer_${part}_test PROPERTIES LABELS "course;trainer" TIMEOUT 600 COST 50)
   endforeach()
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>" BRANCH_NOT_TAKEN="$<TARGET_FILE:branch_not_taken>")
 endif()
