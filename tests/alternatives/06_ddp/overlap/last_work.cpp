@@ -38,6 +38,7 @@ CommThread::CommThread() : state_(std::make_unique<State>()) {
     state_->thread = std::thread([&state = *state_] {
         for (Task task = state.next(); task.valid(); task = state.next()) {
             task();
+            task = {};  // what it holds is gone before the next one comes
         }
     });
 }
