@@ -282,28 +282,30 @@ int check_command(Context& context, const Arguments& arguments) {
 void add_check(Command& app, Context& context) {
     auto command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
     auto arguments = std::make_shared<Arguments>();
-    command.add_option("NAME", arguments->names, "Exercises; without them, all");
-    command.add_flag("--mutants", arguments->series.mutants, "Also every known wrong answer");
+    command.add_option("NAME", arguments->names, "Exercises (default: all)");
+    command.add_flag("--mutants", arguments->series.mutants, "Also try every known wrong answer");
     command.add_flag(
-        "--quick", arguments->series.quick, "The first wrong answer of each, and no more"
+        "--quick", arguments->series.quick, "Try only the first wrong answer of each exercise"
     );
-    command.add_option("--seeds", arguments->series.seeds, "Seeds that each solution runs with")
+    command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);
-    command.add_option("--seed", arguments->first_seed, "The first of them");
-    command.add_option("-n", arguments->ranks, "Right answers alone, on worlds of so many ranks")
+    command.add_option("--seed", arguments->first_seed, "First of these seeds");
+    command.add_option("-n", arguments->ranks, "Try only right answers, on this many ranks")
         .between(1, 64);
-    command.add_flag("--delays", arguments->delays, "Seeded delays in MPI calls");
+    command.add_flag("--delays", arguments->delays, "Delay MPI calls by the seed");
     command.add_flag(
-        "!--no-stubs", arguments->series.stubs, "Solutions alone: a stub computes nothing"
+        "!--no-stubs", arguments->series.stubs, "Leave out the stubs, which compute nothing"
     );
     command.add_flag(
         "--all-tests", arguments->all_tests,
-        "All tests of wrong answers; without it, the one that must refuse them"
+        "Run all tests on wrong answers (default: only the one that must refuse them)"
     );
     command.add_flag(
-        "--replay", arguments->replay, "Also the line that every failed run says repeats it"
+        "--replay", arguments->replay, "Also run the line that a failed run prints to repeat it"
     );
-    command.add_flag("--cost", arguments->cost, "Lines of each exercise by part, and nothing else");
+    command.add_flag(
+        "--cost", arguments->cost, "Print the lines of each exercise by part, and nothing else"
+    );
     command.add_flag("--json", context.json, "One JSON document with the counts and the seconds");
     command.callback([&context, arguments] { context.status = check_command(context, *arguments); }
     );

@@ -252,13 +252,12 @@ void test(Context& context, bool all) {
 }  // namespace
 
 void add_test(Command& app, Context& context) {
-    auto command = app.add_subcommand("test", "Whether the course works on this machine");
+    auto command = app.add_subcommand("test", "Test whether the course works on this machine");
     auto all = std::make_shared<bool>(false);
     command.add_flag(
         "--all", *all,
-        "Everything that has to hold: every known wrong answer, sanitizers, the lessons' outputs; "
-        "for "
-        "authors"
+        "For authors: test everything, with all known wrong answers, sanitizers and the lessons' "
+        "outputs"
     );
     command.callback([&context, all] { test(context, *all); });
 }
