@@ -64,7 +64,7 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(refusal("--parallel zero4"), "\"zero4\" is not there (yet); there is: average");
     check_contains(refusal("--parallel none"), "--parallel none is one process: train -n 1");
     check_contains(refusal("--parallel dp"), "--parallel dp is one process: train -n 1");
-    check_contains(refusal("--replicas 3"), "--replicas is of --parallel dp");
+    check_contains(refusal("--replicas 3"), "--replicas goes with --parallel dp only");
     check_contains(
         refusal("--batch 49 --last-batch drop"), "--last-batch drop: too few pictures for one step"
     );
