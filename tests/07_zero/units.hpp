@@ -40,7 +40,7 @@ inline CallUnit watched(const CallUnit& call, const std::vector<Tensors>& parame
     const auto means = std::make_shared<std::optional<CrashMeans>>();
     const auto expect_weights = [=](std::size_t unit, const std::string& when) {
         const std::string text = when + " unit " + std::to_string(unit);
-        means->emplace(text + ", and crashes. Were its weights freed while they were needed?");
+        means->emplace("crashes after this: " + text + ". Does it read weights that were freed?");
         for (const at::Tensor& parameter : parameters.at(unit)) {
             if (parameter.storage().nbytes() < parameter.nbytes()) {
                 throw std::runtime_error(
