@@ -51,21 +51,29 @@ TEST_CASE("no two saves have one number, also of two processes that have begun a
         const fs::path folder = empty_folder(comm, "of rank " + std::to_string(comm.rank()));
         const Communicator alone = comm.split(comm.rank());
         constexpr std::size_t kSaves = 12;
-        std::vector<float> numbers(2 * kSaves);
+        constexpr std::size_t kPieces = 3;  // of a number, so that floats hold them
+        std::vector<float> pieces(2 * kSaves * kPieces);
+        auto next = pieces.begin() + comm.rank() * std::ssize(pieces) / 2;
         for (std::size_t i = 0; i < kSaves; ++i) {
             save_and_look(folder, 1, {}, alone);
             const std::vector<std::string> parts = files_in(folder, "part-");
             REQUIRE(parts.size() == 1);
-            numbers[static_cast<std::size_t>(comm.rank()) * kSaves + i] =
-                std::stof(parts[0].substr(std::string("part-").size()));
+            auto number = std::stoull(parts[0].substr(std::string("part-").size()));
+            for (std::size_t k = 0; k < kPieces; ++k) {
+                *next++ = static_cast<float>(number % (1U << 22U));
+                number >>= 22U;
+            }
         }
-        ring_all_gather(numbers, comm);
-        const std::set<float> all(numbers.begin(), numbers.end());
+        ring_all_gather(pieces, comm);
+        std::set<std::vector<float>> all;
+        for (auto piece = pieces.begin(); piece != pieces.end(); piece += kPieces) {
+            all.emplace(piece, piece + kPieces);
+        }
         INFO(
             kSaves << " saves of each of two processes, each in a folder of its own: a run that "
                       "begins anew must not draw the numbers of the one before"
         );
-        CHECK(all.size() == numbers.size());
+        CHECK(all.size() == 2 * kSaves);
     });
 }
 
