@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/build/setup.hpp"
+#include "course/cli/checkpoint_line.hpp"
 #include "course/cli/command.hpp"
 #include "course/cli/passed_on.hpp"
 #include "course/launch/gpu.hpp"
@@ -42,6 +43,23 @@ Ranks ranks_of(const TrainOptions& options, const trainer::Way& way) {
     return ranks;
 }
 
+std::vector<std::string> command_line(
+    const TrainOptions& options, const std::vector<std::string>& words
+) {
+    std::vector<std::string> line = {"./shardlings", "train"};
+    if (options.ranks_given) {
+        line.insert(line.end(), {"-n", std::to_string(options.ranks)});
+    }
+    if (!options.hostfile.empty()) {
+        line.insert(line.end(), {"--hostfile", options.hostfile});
+    }
+    if (options.stack == "mine") {
+        line.insert(line.end(), {"--stack", "mine"});
+    }
+    line.insert(line.end(), words.begin(), words.end());
+    return line;
+}
+
 }  // namespace
 
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
@@ -69,7 +87,14 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
         context, target, program, "Building the trainer (a few minutes the first time)"
     );
     fmt::print("{}\n", describe_stack(context, used, mine));
-    context.status = run_ranks(context, ranks, Purpose::work, program, words);
+    const CheckpointLine checkpoint(read, command_line(options, words));
+    try {
+        context.status = run_ranks(context, ranks, Purpose::work, program, words);
+    } catch (const Interrupted&) {
+        fmt::print("{}", checkpoint.text(/*done=*/false));
+        throw;
+    }
+    fmt::print("{}", checkpoint.text(context.status == 0 && !read.stop_after));
 }
 
 void add_train(Command& app, Context& context) {

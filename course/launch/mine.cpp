@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 #include "course/build/setup.hpp"
 #include "course/launch/attempt.hpp"
@@ -15,10 +16,8 @@
 namespace dist::cli {
 namespace {
 
-State ask(Context& context, const Exercise& exercise, const std::string& content) {
-    fmt::print(stderr, "Is {} yours? ", exercise.name);
+State try_exercise(Context& context, const Exercise& exercise, const std::string& content) {
     const State state = run_test(context, program_of(exercise)).status;
-    fmt::print(stderr, "{}\n", name_of(state));
     if (state == State::pass || state == State::not_started) {  // other marks are verify's to take
         Progress progress = read_progress(context.root);
         note(progress, exercise.name, state, content);
@@ -29,22 +28,43 @@ State ask(Context& context, const Exercise& exercise, const std::string& content
 
 }  // namespace
 
+std::string describe_tried(const std::vector<std::pair<std::string, State>>& tried) {
+    const auto count = [&](State wanted) {
+        return std::ranges::count(tried, wanted, &std::pair<std::string, State>::second);
+    };
+    std::string text =
+        fmt::format("pass: {}, not started: {}", count(State::pass), count(State::not_started));
+    for (const auto& [name, state] : tried) {
+        if (state != State::pass && state != State::not_started) {
+            text += fmt::format(", {}: {}", name, name_of(state));
+        }
+    }
+    return text;
+}
+
 std::vector<std::string> finished_exercises(
     Context& context, const std::vector<std::string>& used
 ) {
     const Manifest manifest = read_manifest(context.root);
-    const std::vector<const Exercise*> stack = manifest.stack_of(used);
     const Progress progress = read_progress(context.root);
     std::vector<std::string> finished;
-    for (const Exercise* exercise : stack) {
+    std::vector<std::pair<std::string, State>> tried;
+    for (const Exercise* exercise : manifest.stack_of(used)) {
         const std::string content = content_of(context.root, *exercise);
         std::optional<State> state = verdict_on(progress, exercise->name, content);
         if (!state) {
-            state = ask(context, *exercise, content);
+            fmt::print(
+                stderr, "{}.", tried.empty() ? "Running the exercises that it stands on " : ""
+            );
+            state = try_exercise(context, *exercise, content);
+            tried.emplace_back(exercise->name, *state);
         }
         if (state == State::pass) {
             finished.push_back(exercise->name);
         }
+    }
+    if (!tried.empty()) {
+        fmt::print(stderr, " {}\n", describe_tried(tried));
     }
     return finished;
 }

@@ -2,16 +2,21 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "course/process/context.hpp"
+#include "course/result/result.hpp"
 
 namespace dist::cli {
 
 /// Of the exercises `used` and all that they stand on, those that pass, in course order. What run, watch and
 /// verify have found holds as long as the files that it rests on stay the same: only what is unknown or
-/// has changed is run.
+/// has changed is run, which one line on standard error tells.
 std::vector<std::string> finished_exercises(Context& context, const std::vector<std::string>& used);
+
+/// How many of these exercises pass, how many are not started, and the others by name.
+std::string describe_tried(const std::vector<std::pair<std::string, State>>& tried);
 
 /// One line: which exercises of that stack are the student's, and which the reference's; each stands on
 /// the ones after it.

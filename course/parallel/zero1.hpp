@@ -1,5 +1,4 @@
-// ZeRO-1, as in chapter 07: each rank steps its shard of the parameters, and keeps the optimizer's state of no
-// other.
+// ZeRO-1, as in chapter 07: each rank steps its shard of the parameters, and keeps optimizer state for it alone.
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ class ShardedOptimizer final : public ShardedState {
 
     void zero_gradients() override;
 
-    /// Nothing: the step exchanges them, and its messages count as the optimizer's time.
+    /// Nothing: the step exchanges them.
     void exchange_gradients() override;
     void step(double rate) override;
 

@@ -24,6 +24,10 @@ int y_of(const Layout& layout, int round) {
     return layout.y[static_cast<std::size_t>(round)];
 }
 
+int begin_of(const Layout& layout, int round) {
+    return layout.begins[static_cast<std::size_t>(round)];
+}
+
 const char* colour_of(const Arrow& arrow) {
     return arrow.is_excess || arrow.is_lost
                ? kRed
@@ -31,13 +35,14 @@ const char* colour_of(const Arrow& arrow) {
 }
 
 // What the picture shows, in words: for those who do not see it.
-std::string description(const std::vector<MessageRecord>& messages) {
+std::string description(const Folded& folded) {
     std::string text;
     int round = 0;
-    for (const MessageRecord& message : messages) {
-        text += message.end == round
-                    ? ", "
-                    : fmt::format("{}Round {}: ", round == 0 ? "" : ". ", message.end);
+    for (const MessageRecord& message : folded.messages) {
+        text +=
+            message.end == round
+                ? ", "
+                : fmt::format("{}Round {}: ", round == 0 ? "" : ". ", folded.number(message.end));
         text += fmt::format("{} to {}", message.src, message.dst);
         round = message.end;
     }
@@ -63,15 +68,28 @@ std::string waits_of(const Layout& layout) {
     for (const Wait& wait : layout.waits) {
         text += fmt::format(
             "<rect x='{}' y='{}' width='10' height='{}' rx='5' fill='{}'/>\n",
-            layout.x(wait.rank) - 5, y_of(layout, wait.begin) + 4,
-            y_of(layout, wait.end) - y_of(layout, wait.begin) - (wait.forever ? 0 : 8),
+            layout.x(wait.rank) - 5, begin_of(layout, wait.begin) + 4,
+            y_of(layout, wait.end) - begin_of(layout, wait.begin) - (wait.forever ? 0 : 8),
             wait.forever ? "#fca5a5" : "#d1d5db"
         );
     }
     return text.empty() ? "" : "<g>\n" + text + "</g>\n";
 }
 
-std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout) {
+std::string gaps_of(const Layout& layout, const Folded& folded) {
+    std::string text;
+    for (const Gap& gap : folded.gaps) {
+        text += fmt::format(
+            "<rect x='16' y='{0}' width='{1}' height='{2}' fill='#f3f4f6'/>\n"
+            "<text x='26' y='{3}' fill='#4b5563' text-anchor='start'>... {4}</text>\n",
+            y_of(layout, gap.after) + 10, layout.width() - 32, kGapPx - 20,
+            y_of(layout, gap.after) + kGapPx / 2 + 4, gap.text
+        );
+    }
+    return text;
+}
+
+std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout, const Folded& folded) {
     std::string lines = "<g stroke='#e5e7eb'>\n";
     std::string names = "<g fill='#6b7280'>\n";
     for (int round = 0; round <= layout.rounds; ++round) {
@@ -79,11 +97,11 @@ std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout) {
         if (round > 0) {
             names += fmt::format(
                 "<text x='42' y='{}'{}>round {}</text>\n",
-                (y_of(layout, round - 1) + y_of(layout, round)) / 2 + 4,
-                diagram.right_rounds > 0 && round > diagram.right_rounds
+                (begin_of(layout, round - 1) + y_of(layout, round)) / 2 + 4,
+                diagram.right_rounds > 0 && folded.number(round) > diagram.right_rounds
                     ? fmt::format(" fill='{}'", kRed)
                     : "",
-                round
+                folded.number(round)
             );
         }
     }
@@ -93,7 +111,7 @@ std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout) {
         const bool again = lane - layout.ranks >= layout.first;
         lines += fmt::format(
             "<path d='M{} {}V{}'{}/>\n", layout.x(lane), y_of(layout, 0) - 16,
-            y_of(layout, layout.rounds) + 10, again ? " stroke-dasharray='6 5'" : ""
+            begin_of(layout, layout.rounds) + 10, again ? " stroke-dasharray='6 5'" : ""
         );
         names += fmt::format(
             "<text x='{}' y='{}'{}>rank {}</text>\n", layout.x(lane), y_of(layout, 0) - 24,
@@ -118,7 +136,7 @@ int root_of(int square) {
 std::string line_of(const Layout& layout, const Arrow& arrow) {
     const bool meets_label = layout.labelled.count({arrow.dst, arrow.end}) > 0;
     const int x = layout.x(arrow.src);
-    const int y = y_of(layout, arrow.end - 1) + (arrow.waits() ? 0 : kLabelPx / 2);
+    const int y = begin_of(layout, arrow.end - 1) + (arrow.waits() ? 0 : kLabelPx / 2);
     const int dx = layout.x(arrow.dst) - x;
     const int dy = y_of(layout, arrow.end) - (meets_label ? kLabelPx / 2 + 3 : 4) - y;
     const int length = root_of(dx * dx + dy * dy);
@@ -151,7 +169,7 @@ std::string arrows_of(const Layout& layout) {
         if (arrow.waits()) {
             waits += fmt::format(
                 "<path stroke='{}' d='M{} {}V{}'/>\n", colour_of(arrow), layout.x(arrow.src),
-                y_of(layout, arrow.begin), y_of(layout, arrow.end - 1)
+                begin_of(layout, arrow.begin), begin_of(layout, arrow.end - 1)
             );
         }
     }
@@ -190,12 +208,12 @@ std::string labels_of(const Layout& layout) {
         const int width = width_of(arrow.label.text);
         boxes += fmt::format(
             "<rect x='{}' y='{}' width='{}' height='{}' rx='9' fill='{}'/>\n",
-            layout.x(arrow.src) - width / 2, y_of(layout, arrow.begin) - kLabelPx / 2, width,
+            layout.x(arrow.src) - width / 2, begin_of(layout, arrow.begin) - kLabelPx / 2, width,
             kLabelPx, colour_of(arrow)
         );
         texts += fmt::format(
-            "<text x='{}' y='{}'>{}</text>\n", layout.x(arrow.src), y_of(layout, arrow.begin) + 4,
-            arrow.label.text
+            "<text x='{}' y='{}'>{}</text>\n", layout.x(arrow.src),
+            begin_of(layout, arrow.begin) + 4, arrow.label.text
         );
         if (!arrow.is_lost && layout.labelled.count({arrow.dst, arrow.end}) == 0) {
             dots += fmt::format(
@@ -209,12 +227,13 @@ std::string labels_of(const Layout& layout) {
 }  // namespace
 
 std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
-    const Layout layout = lay_out(diagram, messages);
-    std::string text = opening(diagram, layout, description(messages)) +
-                       rounds_and_lanes(diagram, layout) + waits_of(layout) + arrows_of(layout) +
-                       labels_of(layout);
+    const Folded folded = diagram.folds ? fold(messages) : unfolded(messages);
+    const Layout layout = lay_out(diagram, folded, messages);
+    std::string text = opening(diagram, layout, description(folded)) +
+                       rounds_and_lanes(diagram, layout, folded) + waits_of(layout) +
+                       arrows_of(layout) + labels_of(layout) + gaps_of(layout, folded);
     text += "<g fill='#4b5563' text-anchor='start'>\n";
-    int y = y_of(layout, layout.rounds) + 36;
+    int y = begin_of(layout, layout.rounds) + 36;
     for (const Caption& caption : layout.captions) {
         text += fmt::format(
             "<text x='16' y='{}'{}>{}</text>\n", y,

@@ -45,6 +45,7 @@ struct Diagram {
     std::string legend = {};  // what the labels mean, if they do not say it
     bool circle = false;      // cut open: the first ranks stand on the right once more
     bool in_bytes = false;    // the totals; otherwise in floats
+    bool folds = false;       // of many rounds, those that repeat are drawn once
     // of a program that may be wrong:
     bool shows_waits = false;               // rounds that a rank spends in waiting are marked
     std::set<int> stuck = {};               // ranks that wait to the end, in vain

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "course/pictures/diagram.hpp"
+#include "course/pictures/fold.hpp"
 #include "course/pictures/waits.hpp"
 
 namespace dist::pictures {
@@ -56,14 +57,14 @@ class Row {
 
 class Lanes {
   public:
-    Lanes(const Diagram& diagram, const Messages& messages, const TextSize& size)
-        : diagram_(diagram), messages_(messages), size_(size) {
+    Lanes(const Diagram& diagram, const Folded& folded, const TextSize& size)
+        : diagram_(diagram), folded_(folded), messages_(folded.messages), size_(size) {
         rounds_ = diagram.stuck.empty() ? 0 : 1;
-        for (const MessageRecord& message : messages) {
+        for (const MessageRecord& message : messages_) {
             rounds_ = std::max(rounds_, message.end);
             in_floats_ = in_floats_ && message.bytes % sizeof(float) == 0;
         }
-        waits_ = waits_of(diagram, messages, rounds_);
+        waits_ = waits_of(diagram, messages_, rounds_);
         pitch_ = std::clamp(
             (size.columns - kMarginColumns - 2) / diagram.ranks, kLeastPitch, kMostPitch
         );
@@ -73,7 +74,7 @@ class Lanes {
         const std::string end = legend();
         std::vector<std::string> rounds;
         for (int round = 1; round <= rounds_; ++round) {
-            rounds.push_back(text_of(round));
+            rounds.push_back(text_of(round) + gap_after(round));
         }
         const int room = size_.lines == 0 ? std::numeric_limits<int>::max()
                                           : size_.lines - 3 - (end.empty() ? 0 : 1);
@@ -90,7 +91,9 @@ class Lanes {
         for (std::size_t i = first; i < last; ++i) {
             out += rounds[i];
         }
-        const std::size_t more = rounds.size() - last;
+        const int more = last == rounds.size() ? 0
+                                               : std::max(folded_.rounds, rounds_) -
+                                                     folded_.number(static_cast<int>(last));
         out += more > 0
                    ? fmt::format("{:>7}   {} more round{}\n", "...", more, more == 1 ? "" : "s")
                    : "";
@@ -115,7 +118,7 @@ class Lanes {
         return message.is_excess || message.is_lost;
     }
     [[nodiscard]] bool is_red(int round) const {
-        return diagram_.right_rounds > 0 && round > diagram_.right_rounds;
+        return diagram_.right_rounds > 0 && folded_.number(round) > diagram_.right_rounds;
     }
 
     [[nodiscard]] int first_red() const {
@@ -127,6 +130,11 @@ class Lanes {
             }
         }
         return std::min(first, rounds_);
+    }
+
+    [[nodiscard]] std::string gap_after(int round) const {
+        const auto gap = std::ranges::find(folded_.gaps, round, &Gap::after);
+        return gap == folded_.gaps.end() ? "" : fmt::format("{:>7}   {}\n", "...", gap->text);
     }
 
     [[nodiscard]] std::string header() const {
@@ -201,7 +209,7 @@ class Lanes {
         if (rows.empty()) {
             rows.push_back(empty_row(round));
         }
-        rows.front().put(0, fmt::format("round {}", round), is_red(round));
+        rows.front().put(0, fmt::format("round {}", folded_.number(round)), is_red(round));
         std::string text;
         for (const Row& row : rows) {
             text += row.text(size_.colours);
@@ -224,6 +232,7 @@ class Lanes {
     }
 
     const Diagram& diagram_;
+    const Folded& folded_;
     const Messages& messages_;
     const TextSize& size_;
     std::vector<Wait> waits_;
@@ -235,7 +244,8 @@ class Lanes {
 }  // namespace
 
 std::string lanes(const Diagram& diagram, const Messages& messages, const TextSize& size) {
-    return Lanes(diagram, messages, size).text();
+    const Folded folded = diagram.folds ? fold(messages) : unfolded(messages);
+    return Lanes(diagram, folded, size).text();
 }
 
 }  // namespace dist::pictures

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace dist::pictures {
 namespace {
@@ -14,19 +15,23 @@ std::string counted(int count, const char* unit) {
 }
 
 // "12 messages, 3 rounds; a rank sends at most 6 floats, and receives at most 6"
-std::string totals(const Diagram& diagram, const Layout& layout) {
+std::string totals(
+    const Diagram& diagram, const Layout& layout, const std::vector<MessageRecord>& messages
+) {
     const int bytes_of_unit = diagram.in_bytes ? 1 : static_cast<int>(sizeof(float));
     const bool empty = layout.most_bytes == 0;
     std::vector<int> sent(static_cast<std::size_t>(diagram.ranks));
     std::vector<int> received(sent.size());
-    for (const Arrow& arrow : layout.arrows) {
-        const int amount = empty ? 1 : arrow.bytes / bytes_of_unit;
-        sent[static_cast<std::size_t>(arrow.src)] += amount;
-        received[static_cast<std::size_t>(arrow.dst % diagram.ranks)] += arrow.is_lost ? 0 : amount;
+    int rounds = layout.rounds;
+    for (const MessageRecord& message : messages) {
+        const int amount = empty ? 1 : message.bytes / bytes_of_unit;
+        sent[static_cast<std::size_t>(message.src)] += amount;
+        received[static_cast<std::size_t>(message.dst)] += message.is_lost ? 0 : amount;
+        rounds = std::max(rounds, message.end);
     }
     return fmt::format(
         "{}, {}; a rank sends at most {}, and receives at most {}",
-        counted(static_cast<int>(layout.arrows.size()), "message"), counted(layout.rounds, "round"),
+        counted(static_cast<int>(messages.size()), "message"), counted(rounds, "round"),
         counted(
             *std::ranges::max_element(sent), empty              ? "message"
                                              : diagram.in_bytes ? "byte"
@@ -59,8 +64,10 @@ void add_marks(std::vector<Caption>& captions, const Diagram& diagram, const Lay
     }
 }
 
-std::vector<Caption> captions_of(const Diagram& diagram, const Layout& layout) {
-    std::vector<Caption> captions = {{totals(diagram, layout)}};
+std::vector<Caption> captions_of(
+    const Diagram& diagram, const Layout& layout, const std::vector<MessageRecord>& messages
+) {
+    std::vector<Caption> captions = {{totals(diagram, layout, messages)}};
     if (!diagram.legend.empty()) {
         captions.push_back({diagram.legend});
     }
@@ -101,16 +108,19 @@ void add_arrows(
 }
 
 // A round is the higher the farther its messages go: so they do not lie too flat.
-void place_rounds(Layout& layout) {
+void place_rounds(Layout& layout, const std::vector<Gap>& gaps) {
     std::vector<int> farthest(static_cast<std::size_t>(layout.rounds), 1);
     for (const Arrow& arrow : layout.arrows) {
         int& far = farthest[static_cast<std::size_t>(arrow.end - 1)];
         far = std::max(far, std::abs(arrow.dst - arrow.src));
     }
     const int least_px = layout.rounds > 12 ? 30 : 46;
-    layout.y = {92};
+    layout.y = layout.begins = {92};
     for (const int far : farthest) {
-        layout.y.push_back(layout.y.back() + least_px + 10 * far);
+        layout.y.push_back(layout.begins.back() + least_px + 10 * far);
+        const bool gap =
+            std::ranges::find(gaps, std::ssize(layout.y) - 1, &Gap::after) != gaps.end();
+        layout.begins.push_back(layout.y.back() + (gap ? kGapPx : 0));
     }
 }
 
@@ -124,20 +134,22 @@ int Layout::width() const {
     return width;
 }
 
-Layout lay_out(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
+Layout lay_out(
+    const Diagram& diagram, const Folded& folded, const std::vector<MessageRecord>& messages
+) {
     Layout layout;
     layout.ranks = diagram.ranks;
     layout.rounds = diagram.stuck.empty() ? 0 : 1;
-    add_arrows(layout, diagram, messages);
-    layout.waits = waits_of(diagram, messages, layout.rounds);
-    place_rounds(layout);
+    add_arrows(layout, diagram, folded.messages);
+    layout.waits = waits_of(diagram, folded.messages, layout.rounds);
+    place_rounds(layout, folded.gaps);
     int widest = 50;
     for (const Arrow& arrow : layout.arrows) {
         widest = std::max(widest, width_of(arrow.label.text));
     }
     layout.lane_px = std::max(widest + 22, 440 / (layout.last - layout.first + 1));
     layout.left = 84 + widest / 2;
-    layout.captions = captions_of(diagram, layout);
+    layout.captions = captions_of(diagram, layout, messages);
     return layout;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "course/pictures/diagram.hpp"
+#include "course/pictures/fold.hpp"
 #include "course/pictures/waits.hpp"
 
 namespace dist::pictures {
@@ -14,6 +15,7 @@ namespace dist::pictures {
 inline constexpr int kCharacterPx = 7;  // a wide one of 12 px, so that any font fits
 inline constexpr int kLabelPx = 18;     // a label's height
 inline constexpr int kLinePx = 20;      // of text, at the bottom
+inline constexpr int kGapPx = 28;       // between rounds, where others are left out
 
 inline int width_of(const std::string& text) {
     return kCharacterPx * static_cast<int>(text.size()) + 10;
@@ -42,7 +44,9 @@ struct Layout {
     std::vector<Wait> waits;
     std::set<std::pair<int, int>> labelled;  // lane and round of each label
     std::vector<Caption> captions;
-    std::vector<int> y;  // of the beginning of each round, and of the end of the last
+    std::vector<int> y;  // of the first round's beginning, and of the end of each
+    std::vector<int>
+        begins;  // of the round that comes next: lower than y where a gap is told between
     int rounds = 0;
     int first = 0;  // lane
     int last = 0;
@@ -55,10 +59,15 @@ struct Layout {
     [[nodiscard]] int x(int lane) const { return left + (lane - first) * lane_px; }
     [[nodiscard]] int width() const;
     [[nodiscard]] int height() const {
-        return y.back() + 26 + kLinePx * static_cast<int>(captions.size());
+        return begins.back() + 26 + kLinePx * static_cast<int>(captions.size());
     }
 };
 
-Layout lay_out(const Diagram& diagram, const std::vector<harness::MessageRecord>& messages);
+/// folded    what is drawn of `messages`.
+Layout lay_out(
+    const Diagram& diagram,
+    const Folded& folded,
+    const std::vector<harness::MessageRecord>& messages
+);
 
 }  // namespace dist::pictures

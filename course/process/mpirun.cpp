@@ -5,6 +5,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "course/process/screen.hpp"
+
 namespace dist::cli {
 namespace {
 
@@ -25,6 +27,13 @@ bool single_copy_allowed() {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof from;
 }
 
+/// Whether lines that ranks print may be rewritten, which no rank can see: 1 or 0. Who reads the command's output
+/// for a terminal says so by the same variable.
+std::string output_of_ranks() {
+    const char* const told = std::getenv(kTerminal);
+    return told != nullptr ? told : obeys_escapes(STDOUT_FILENO) ? "1" : "0";
+}
+
 /// mpirun's words on hosts: their slots are all that it may fill, and of the environment it hands on only what is named.
 std::vector<std::string> mpirun_on_hosts(int ranks, Purpose purpose, const Hosts& hosts) {
     std::vector<std::string> command = {"mpirun", "--bind-to"};
@@ -37,7 +46,7 @@ std::vector<std::string> mpirun_on_hosts(int ranks, Purpose purpose, const Hosts
             command.insert(command.end(), {"-x", name});
         }
     }
-    for (const char* name : {"GLOO_SOCKET_IFNAME", "NO_COLOR", "SHARDLINGS_CIFAR10", kTerminal}) {
+    for (const char* name : {"GLOO_SOCKET_IFNAME", "NO_COLOR", "SHARDLINGS_CIFAR10"}) {
         if (std::getenv(name) != nullptr) {
             command.insert(command.end(), {"-x", name});
         }
@@ -71,9 +80,8 @@ Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
         // how the cores lie is all that is asked for: the bus and its devices take a tenth of a start
         {"HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"},
     };
-    if (!hosts.none() && std::getenv(kTerminal) == nullptr) {
-        // elsewhere no rank can see what its output becomes
-        environment.emplace_back(kTerminal, isatty(STDOUT_FILENO) == 1 ? "1" : "0");
+    if (purpose == Purpose::work) {  // what a test's ranks print is read by the command
+        environment.emplace_back(kTerminal, output_of_ranks());
     }
     if (hosts.none() && !one_core_each(ranks, purpose)) {
         environment.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");

@@ -119,6 +119,9 @@ Drawing drawing_of(
             diagram.stuck.insert(rank.rank);
         }
     }
+    // where something is red, each round counts
+    diagram.folds = diagram.stuck.empty() && !spent_too_much(test) &&
+                    std::ranges::none_of(drawing.messages, &harness::MessageRecord::is_lost);
     if (!diagram.stuck.empty()) {
         diagram.accused = accused_in(test);
         for (const RankResult& rank : test.per_rank) {

@@ -45,6 +45,32 @@ int wait_patiently(MPI_Request* request, MPI_Status* status) {
     }
 }
 
+thread_local double here_s = 0;
+std::atomic<double> all_s = 0;
+
+/// Counts the seconds of a call, once where one call stands on another.
+class Timed {
+  public:
+    Timed() { ++depth; }
+    ~Timed() {
+        if (--depth == 0) {
+            const double seconds = watch_.elapsed_s();
+            here_s += seconds;
+            all_s += seconds;
+        }
+    }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+    Timed(Timed&&) = delete;
+    Timed& operator=(Timed&&) = delete;
+
+  private:
+    static thread_local int depth;
+    dist::Stopwatch watch_;
+};
+
+thread_local int Timed::depth = 0;
+
 std::atomic<std::size_t> sent = 0;
 
 void count_sent(int n, MPI_Datatype type) {
@@ -70,15 +96,21 @@ std::size_t bytes_sent() {
     return sent;
 }
 
+MessageSeconds message_seconds() {
+    return {.here = here_s, .elsewhere = all_s - here_s};
+}
+
 }  // namespace dist
 
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    const Timed timed;
     return wait_patiently(request, status);
 }
 
 int MPI_Send(const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
+    const Timed timed;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = MPI_Isend(data, n, type, dst, tag, comm, &request);
     return wait_for_started(code, request);
@@ -93,6 +125,7 @@ int MPI_Isend(
     MPI_Comm comm,
     MPI_Request* request
 ) {
+    const Timed timed;
     count_sent(n, type);
     return PMPI_Isend(data, n, type, dst, tag, comm, request);
 }
@@ -100,6 +133,7 @@ int MPI_Isend(
 int MPI_Recv(
     void* data, int n, MPI_Datatype type, int src, int tag, MPI_Comm comm, MPI_Status* status
 ) {
+    const Timed timed;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Irecv(data, n, type, src, tag, comm, &request);
     return code != MPI_SUCCESS ? code : wait_patiently(&request, status);
@@ -119,6 +153,7 @@ int MPI_Sendrecv(
     MPI_Comm comm,
     MPI_Status* status
 ) {
+    const Timed timed;
     MPI_Request receive = MPI_REQUEST_NULL;
     const int received = PMPI_Irecv(in, n_in, type_in, src, tag_in, comm, &receive);
     if (received != MPI_SUCCESS) {
@@ -130,6 +165,7 @@ int MPI_Sendrecv(
 }
 
 int MPI_Allreduce(const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    const Timed timed;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Iallreduce(in, out, n, type, op, comm, &request);
     return wait_for_started(code, request);
@@ -144,12 +180,14 @@ int MPI_Allgather(
     MPI_Datatype type_out,
     MPI_Comm comm
 ) {
+    const Timed timed;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Iallgather(in, n_in, type_in, out, n_out, type_out, comm, &request);
     return wait_for_started(code, request);
 }
 
 int MPI_Bcast(void* data, int n, MPI_Datatype type, int root, MPI_Comm comm) {
+    const Timed timed;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Ibcast(data, n, type, root, comm, &request);
     return wait_for_started(code, request);

@@ -1,5 +1,5 @@
-// What a rank that waits for a message does after half a second, and how much it has sent, in programs with
-// patient_calls.cpp.
+// What a rank that waits for a message does after half a second, and how much it has sent and how long that
+// took, in programs with patient_calls.cpp.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,13 @@ void on_long_wait(std::function<void(double waited_s)> told);
 
 /// Bytes that this process has sent so far, from one to another, not by MPI's collectives.
 std::size_t bytes_sent();
+
+/// Seconds that sending, receiving and waiting took so far.
+struct MessageSeconds {
+    double here = 0;       ///< on the calling thread
+    double elsewhere = 0;  ///< on this process's other threads, added up; calls that have ended
+};
+
+MessageSeconds message_seconds();
 
 }  // namespace dist

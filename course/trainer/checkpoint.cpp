@@ -11,15 +11,12 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include "course/files/atomic_file.hpp"
+#include "course/trainer/options.hpp"
 
 namespace dist::trainer {
 
 namespace fs = std::filesystem;
 using Dict = c10::impl::GenericDict;
-
-fs::path checkpoint_file(const fs::path& folder) {
-    return folder / "checkpoint.pt";
-}
 
 void expect_writable(const fs::path& folder) {
     std::error_code reason;

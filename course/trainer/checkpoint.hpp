@@ -10,9 +10,6 @@
 
 namespace dist::trainer {
 
-/// The checkpoint's file in a folder.
-std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
-
 /// Makes `folder`, and tries whether a file can be written there.
 ///
 /// Errors  std::runtime_error with the system's reason.

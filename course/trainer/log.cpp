@@ -49,6 +49,7 @@ void TimeRecord::add(const StepRecord& record) {
     backward_s += record.backward_s;
     communication_s += record.communication_s;
     optimizer_s += record.optimizer_s;
+    hidden_s += record.hidden_s;
 }
 
 Log::Log(const std::filesystem::path& path, std::size_t keep_steps) : path_(path) {
@@ -83,6 +84,7 @@ void Log::write(const StepRecord& record) {
         {"backward_s", record.backward_s},
         {"communication_s", record.communication_s},
         {"optimizer_s", record.optimizer_s},
+        {"hidden_s", record.hidden_s},
     };
     write_line(line.dump());
 }
@@ -111,6 +113,7 @@ void Log::write(const TimeRecord& record) {
         {"backward_s", record.backward_s},
         {"communication_s", record.communication_s},
         {"optimizer_s", record.optimizer_s},
+        {"hidden_s", record.hidden_s},
         {"evaluation_s", record.evaluation_s},
         {"checkpoint_s", record.checkpoint_s},
         {"total_s", record.total_s},

@@ -17,11 +17,12 @@ struct StepRecord {
     std::size_t images = 0;   ///< trained on so far, over all ranks: the x-axis that runs share
     double images_per_s = 0;  ///< this step's, over all ranks
     double rate = 0;
-    double data_s = 0;
+    double data_s = 0;  ///< as all parts, without the communication in it
     double forward_s = 0;
     double backward_s = 0;
-    double communication_s = 0;  ///< of gradients, waiting for slower ranks included
+    double communication_s = 0;  ///< in all parts: sending, receiving, and waiting for slower ranks
     double optimizer_s = 0;
+    double hidden_s = 0;  ///< messages of another thread, beside what this one did
 };
 
 /// What is known of one epoch.
@@ -47,6 +48,7 @@ struct TimeRecord {
     double backward_s = 0;
     double communication_s = 0;
     double optimizer_s = 0;
+    double hidden_s = 0;  ///< beside the parts: in none of them
     double evaluation_s = 0;
     double checkpoint_s = 0;
     double total_s = 0;  ///< from the first step on: what is not in a part above is in none

@@ -263,6 +263,10 @@ double usual_rate(const std::string& optimizer) {
     return optimizer == "sgd" ? 0.05 : 0.001;
 }
 
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder) {
+    return folder / "checkpoint.pt";
+}
+
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options) {
     CLI::App app("Trains a network on CIFAR-10, on the course's own collectives.", "trainer");
     declare(app, options);

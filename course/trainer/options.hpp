@@ -37,6 +37,9 @@ struct Options : ParallelOptions {
 /// The rate that an optimizer is used with, where none is given.
 double usual_rate(const std::string& optimizer);
 
+/// The checkpoint's file in the folder of --checkpoint.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
+
 /// Reads the command line. When it asks for help, returns the help text instead.
 ///
 /// Errors  Stop, with one line.

@@ -109,7 +109,7 @@ nn::Batch Parts::next_batch() {
     if (unreported_.empty()) {
         since_begin_.lap_s();
     }
-    part_.lap_s();
+    part_.start();
     work_begin_s_ = now_s();
     const std::size_t begin = step_ % epoch_steps() * options_.batch;
     const auto view = [this](std::size_t picture) {
@@ -119,7 +119,7 @@ nn::Batch Parts::next_batch() {
     const std::size_t size = std::min(options_.batch, order_.size() - begin);
     const nn::Batch batch =
         take(data_.train, train_pictures_, std::span(order_).subspan(begin, size), view);
-    record_.data_s = part_.lap_s();
+    record_.data_s = part_.lap_s(record_);
     trace_work("data");
     return batch;
 }
@@ -144,7 +144,7 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
         scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing
     );
     accuracy_ = scores.argmax(1).eq(labels).to(at::kFloat).mean();
-    record_.forward_s = part_.lap_s();
+    record_.forward_s = part_.lap_s(record_);
     trace_work("forward");
     const at::Tensor share =
         group_.size() == 1 ? loss : loss.div(static_cast<double>(group_.size()));
@@ -155,16 +155,16 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
 }
 
 void Parts::exchange_gradients() {
-    record_.backward_s = part_.lap_s();
+    record_.backward_s = part_.lap_s(record_);
     trace_work("backward");
     if (step_ + 1 == group_.end) {
         strategy_->exchange_gradients();
     }
-    record_.communication_s = part_.lap_s();
+    record_.communication_s += part_.lap_s(record_);
 }
 
 void Parts::optimizer_step() {
-    part_.lap_s();
+    part_.start();
     work_begin_s_ = now_s();
     const auto rate = options_.schedule == "onecycle" ? onecycle_rate : cosine_rate;
     const Accumulation groups = accumulation();
@@ -172,7 +172,7 @@ void Parts::optimizer_step() {
     if (step_ + 1 == group_.end) {
         strategy_->step(record_.rate);
     }
-    record_.optimizer_s = part_.lap_s();
+    record_.optimizer_s = part_.lap_s(record_);
     trace_work("optimizer");
 }
 

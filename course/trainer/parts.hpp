@@ -16,6 +16,7 @@
 #include "course/trainer/accumulation.hpp"
 #include "course/trainer/device_pictures.hpp"
 #include "course/trainer/options.hpp"
+#include "course/trainer/part_clock.hpp"
 #include "course/trainer/report.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
@@ -105,7 +106,7 @@ class Parts final : public TrainingParts {
     Chunk group_;  // that it adds its gradients up with
     StepRecord record_;
     Stopwatch since_begin_;
-    Stopwatch part_;
+    PartClock part_;
     double work_begin_s_ = 0;
     at::Tensor accuracy_;  // on this rank's pictures
 

@@ -2,10 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <string_view>
-#include <unistd.h>
 
 namespace dist::trainer {
 
@@ -13,23 +11,16 @@ namespace {
 
 constexpr std::size_t kBarWidth = 24;
 
-// Open MPI gives every rank a terminal of its own, whatever mpirun's output is; so mpirun, the
-// parent, is looked at. Who stands between mpirun and the terminal says so by SHARDLINGS_TERMINAL=1
-// or =0.
+// A rank cannot see it: Open MPI gives every rank a terminal of its own, whatever mpirun's output is. Who starts
+// mpirun says it.
 bool output_is_terminal() {
-    if (const char* const told = std::getenv("SHARDLINGS_TERMINAL")) {
-        return std::string_view(told) == "1";
-    }
-    if (isatty(STDOUT_FILENO) == 0) {
-        return false;
-    }
-    const std::string parents = fmt::format("/proc/{}/fd/1", getppid());
-    const int output = open(parents.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-    const bool terminal = output >= 0 && isatty(output) != 0;
-    if (output >= 0) {
-        close(output);
-    }
-    return terminal;
+    const char* const told = std::getenv("SHARDLINGS_TERMINAL");
+    return told != nullptr && std::string_view(told) == "1";
+}
+
+bool colours_are_refused() {
+    const char* const refused = std::getenv("NO_COLOR");
+    return refused != nullptr && *refused != '\0';
 }
 
 }  // namespace
@@ -51,7 +42,7 @@ std::string to_string(const Status& status, bool bar) {
 Progress::Progress(bool quiet)
     : quiet_(quiet),
       terminal_(!quiet && output_is_terminal()),
-      colour_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
+      colour_(terminal_ && !colours_are_refused()) {}
 
 void Progress::show(const Status& status) {
     const double pause_s = terminal_ ? 0.1 : 10;

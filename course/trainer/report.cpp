@@ -61,7 +61,17 @@ std::string to_table(const TimeRecord& times) {
     line("evaluation", times.evaluation_s);
     line("checkpoint", times.checkpoint_s);
     line("other", rest_s);
-    return table + fmt::format("  {:<13} {:>9.1f} s", "together", times.total_s);
+    table += fmt::format("  {:<13} {:>9.1f} s", "together", times.total_s);
+    constexpr double kShown = 0.05;
+    if (times.communication_s + times.hidden_s < kShown) {
+        return table;
+    }
+    table +=
+        "\ncommunication is counted apart also where forward, backward or optimizer wait for it";
+    if (times.hidden_s >= kShown) {
+        table += fmt::format("; {:.1f} s more were hidden behind them", times.hidden_s);
+    }
+    return table;
 }
 
 std::string to_dtype_note(double fp32_s, double bf16_s) {
@@ -176,7 +186,7 @@ void Report::end_run(std::size_t step) {
     times_.step = step;
     times_.total_s = run_time_.elapsed_s();
     if (step < steps_) {
-        progress_.print(fmt::format("stopped after step {} of {}; --resume goes on", step, steps_));
+        progress_.print(fmt::format("stopped after step {} of {}", step, steps_));
     } else if (last_) {
         progress_.print(fmt::format(
             "done: {} after {} steps, in {:.0f} s", describe_test(*last_), step, times_.total_s

@@ -225,6 +225,42 @@ TEST_CASE("as text it fits into the columns and lines that there are, and shows 
     CHECK(has(late, "at most 40 rounds are right"));
 }
 
+TEST_CASE("of many rounds those that repeat are drawn once, one alone or several together") {
+    Ranks ranks(3);
+    const auto ring_round = [&](int floats) {
+        for (int rank = 0; rank < 3; ++rank) {
+            ranks.message(rank, (rank + 1) % 3, floats);
+        }
+        ranks.wait();
+    };
+    ring_round(9);
+    for (int step = 0; step < 10; ++step) {
+        for (const int floats : {3, 3, 5}) {
+            ring_round(floats);
+        }
+    }
+    CHECK(has(text_of(test_of(ring(3, 24).logs)), "round 24"));  // a screen holds them
+    const std::string again = "the 3 rounds since round 2 again, 9 more times, to round 31";
+    const std::string text = text_of(test_of(ranks.logs), {.columns = 80});
+    INFO(text);
+    CHECK(has(text, "round 4 "));
+    CHECK_FALSE(has(text, "round 5 "));
+    CHECK(text.ends_with("    ...   " + again + "\nnumbers: floats\n"));
+    for (int step = 0; step < 7; ++step) {
+        ring_round(2);
+    }
+    const std::string longer = text_of(test_of(ranks.logs));
+    CHECK(has(longer, "    ...   " + again + "\nround 32 "));
+    CHECK(longer.ends_with("    ...   6 more rounds alike, to round 38\nnumbers: floats\n"));
+    const std::string svg = svg_of(test_of(ranks.logs));
+    CHECK(has(svg, ">round 32<"));
+    CHECK_FALSE(has(svg, ">round 5<"));
+    CHECK(has(svg, ">... " + again + "<"));
+    CHECK(has(svg, "114 messages, 38 rounds; a rank sends at most 133 floats"));
+    ranks.logs[0].limits.rounds = 30;  // each round counts where some are too many
+    CHECK(has(text_of(test_of(ranks.logs)), "round 38"));
+}
+
 TEST_CASE("the picture marks the same, and holds what it is given as text") {
     Ranks ranks = ring(3, 3);
     CHECK_FALSE(has(svg_of(test_of(ranks.logs)), "#dc2626"));

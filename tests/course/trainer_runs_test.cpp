@@ -171,6 +171,30 @@ TEST_CASE("at the end a table, and the log, say where the time went", "[trainer]
     CHECK(parts_s < times.at("total_s"));
 }
 
+TEST_CASE("communication is counted apart, wherever it happens", "[trainer]") {
+    const std::string way = GENERATE("average", "ddp", "zero1", "zero2", "zero3");
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const Run run = run_trainer(
+        2, kLittle + "--batch 12 --steps 8 --parallel " + way + " --log " + log.string()
+    );
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    const nlohmann::json times = read_log(log).back();
+    CHECK(times.at("communication_s") > 0);
+    double parts_s = 0;
+    for (const char* const part :
+         {"data_s", "forward_s", "backward_s", "communication_s", "optimizer_s"}) {
+        INFO(part);
+        CHECK(times.at(part) >= 0);
+        parts_s += times.at(part).get<double>();
+    }
+    CHECK(parts_s < times.at("total_s"));
+    if (way != "ddp" && way != "zero3") {  // no thread that could hide any
+        CHECK(times.at("hidden_s") == 0);
+    }
+}
+
 TEST_CASE(
     "a trace has ten steps, with what each rank did, in the form that HTA reads", "[trainer]"
 ) {

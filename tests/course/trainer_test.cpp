@@ -160,6 +160,16 @@ TEST_CASE("a table says where the time went, with what is in no part", "[trainer
     CHECK(table.ends_with("  together           10.0 s"));
 }
 
+TEST_CASE("a table says where communication was, and how much more was hidden", "[trainer]") {
+    TimeRecord times{.forward_s = 2, .communication_s = 1.5, .total_s = 10};
+    const std::string apart =
+        "communication is counted apart also where forward, backward or optimizer wait for it";
+    CHECK(to_table(times).ends_with("  together           10.0 s\n" + apart));
+    times.hidden_s = 3;
+    CHECK(to_table(times).ends_with(apart + "; 3.0 s more were hidden behind them"));
+    CHECK(contains(to_table(times), "  other               6.5 s  65.0 %\n"));
+}
+
 TEST_CASE("a rank that computed far longer than the others is named", "[trainer]") {
     const std::vector<double> slow = {20.0, 19.0, 40.0};
     CHECK(

@@ -1,0 +1,52 @@
+#include "course/cli/checkpoint_line.hpp"
+
+#include <fmt/format.h>
+#include <system_error>
+#include <utility>
+
+#include "course/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+std::optional<std::filesystem::file_time_type> written_at(const std::filesystem::path& file) {
+    std::error_code error;
+    const auto time = std::filesystem::last_write_time(file, error);
+    return error ? std::nullopt : std::optional(time);
+}
+
+/// The same words with --resume, and without --stop-after.
+std::vector<std::string> resumed(const std::vector<std::string>& words) {
+    const std::string stop = "--stop-after";
+    std::vector<std::string> kept;
+    bool is_number = false;  // of --stop-after
+    for (const std::string& word : words) {
+        const bool leaves = is_number || word.starts_with(stop) || word == "--resume";
+        is_number = word == stop;
+        if (!leaves) {
+            kept.push_back(word);
+        }
+    }
+    kept.emplace_back("--resume");
+    return kept;
+}
+
+}  // namespace
+
+CheckpointLine::CheckpointLine(const trainer::Options& options, std::vector<std::string> command)
+    : file_(options.checkpoint.empty() ? "" : trainer::checkpoint_file(options.checkpoint)),
+      before_(written_at(file_)),
+      command_(std::move(command)) {}
+
+std::string CheckpointLine::text(bool done) const {
+    const auto now = written_at(file_);
+    if (!now || now == before_) {
+        return "";
+    }
+    return fmt::format(
+        "checkpoint: {}\nto go on{}: {}\n", file_.string(),
+        done ? ", with more --epochs or --steps" : "", shell_line(resumed(command_))
+    );
+}
+
+}  // namespace dist::cli
