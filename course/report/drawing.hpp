@@ -12,8 +12,9 @@ namespace dist::cli {
 struct Drawing {
     pictures::Diagram diagram;
     std::vector<harness::MessageRecord> messages;
-    bool cut = false;       // there were more
-    int to_themselves = 0;  // messages of a rank to itself, which are not drawn
+    bool cut = false;              // there were more
+    int to_themselves = 0;         // messages of a rank to itself, which are not drawn
+    std::string collectives = {};  // whose messages they are, where the exercise calls them
 };
 
 /// The last piece of code that the test looked at.
