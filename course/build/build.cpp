@@ -161,6 +161,45 @@ std::vector<std::string> in_sandbox(
     return sandboxed({"sh", "-c", compile}, sandbox, {}, context.build_folder());
 }
 
+/// The link of `recipe` as that of a shared object, without what is in the program that will load it.
+std::string library_line(const Recipe& recipe) {
+    std::string line;
+    std::istringstream words(recipe.link);
+    bool compiler_next = false;
+    for (std::string word; words >> word;) {
+        const bool shared = word.starts_with("/") && word.find(".so") != std::string::npos;
+        if (shared || word.starts_with("tests/harness/CMakeFiles/dist_")) {
+            continue;
+        }
+        line += word + (compiler_next ? " -shared " : " ");
+        compiler_next = word == "&&";
+    }
+    return line;
+}
+
+/// Runs one line of the linker, which makes `output`, and says in `built` what came of it.
+void link(
+    const Context& context,
+    const Recipe& recipe,
+    const std::string& line,
+    const fs::path& output,
+    Built& built
+) {
+    RunOptions options;
+    options.folder = context.build_folder();
+    options.environment = {{"LC_ALL", "C"}};
+    std::string link = replaced(line, recipe.object, built.object.string());
+    link = replaced(link, " -o " + recipe.executable, " -o " + output.string());
+    const Ended linked = run(context, {"sh", "-c", link}, options);
+    if (!linked.ok()) {
+        const Built error = failed(context, recipe.program, built.source, linked.output);
+        built.error = error.error;
+        built.log = error.log;
+    }
+    built.ok = linked.ok();
+    built.link_s += linked.seconds;
+}
+
 }  // namespace
 
 Recipe prepare(Context& context, const Program& program) {
@@ -195,7 +234,7 @@ std::vector<fs::path> library_folders(const Recipe& recipe) {
     return folders;
 }
 
-Built build_as(
+Built compile_as(
     const Context& context, const Recipe& recipe, const fs::path& as, const Caution& caution
 ) {
     const std::string file = make_source(context, as).string();
@@ -204,7 +243,6 @@ Built build_as(
         fmt::format("as/{:016x}", std::hash<std::string>{}(file + recipe.program.name));
     fs::create_directories(context.build_folder() / folder);
     const std::string object = (folder / "file.o").string();
-    const std::string executable = (folder / recipe.program.target()).string();
 
     // what the source finds beside itself, the file in its place finds too; nvcc knows no -iquote
     std::string beside = fmt::format(" -I{}", fs::path(source).parent_path().string());
@@ -214,8 +252,6 @@ Built build_as(
     beside += " -c ";
     std::string compile = replaced(recipe.compile, " -c " + source, beside + shell_line({file}));
     compile = replaced(compile, recipe.object, object);
-    std::string link = replaced(recipe.link, recipe.object, object);
-    link = replaced(link, " -o " + recipe.executable, " -o " + executable);
     RunOptions options;
     options.folder = context.build_folder();
     // the sums of precompiled headers are among the test's parts, so they are as new as the headers
@@ -244,14 +280,7 @@ Built build_as(
     if (!compiled.ok()) {
         return failed(context, recipe.program, file, compiled.output);
     }
-    if (caution.sandbox) {
-        link = with_places_drawn(link);
-    }
-    const Ended linked = run(context, {"sh", "-c", link}, options);
     Built built;
-    if (!linked.ok()) {
-        built = failed(context, recipe.program, file, linked.output);
-    }
     if (caution.sandbox) {
         const std::string seen = (folder / "file.ii").string();
         const std::string preprocess =
@@ -260,15 +289,39 @@ Built build_as(
             built.preprocessed = context.build_folder() / seen;
         }
     }
-    built.ok = linked.ok();
-    built.executable = context.build_folder() / executable;
     built.source = file;
     built.object = object;
     built.included = dependencies_in(read_text(context.build_folder() / (object + ".d")));
     built.others = recipe.others;
     built.compile_s = compiled.seconds;
-    built.link_s = linked.seconds;
     return built;
+}
+
+Built link_program(
+    const Context& context, const Recipe& recipe, Built built, const Caution& caution
+) {
+    if (!built.object.empty()) {
+        const fs::path program = built.object.parent_path() / recipe.program.target();
+        const std::string line = caution.sandbox ? with_places_drawn(recipe.link) : recipe.link;
+        link(context, recipe, line, program, built);
+        built.executable = context.build_folder() / program;
+    }
+    return built;
+}
+
+Built link_library(const Context& context, const Recipe& recipe, Built built) {
+    if (!built.object.empty()) {
+        const fs::path library = built.object.parent_path() / (recipe.program.target() + ".so");
+        link(context, recipe, library_line(recipe), library, built);
+        built.library = context.build_folder() / library;
+    }
+    return built;
+}
+
+Built build_as(
+    const Context& context, const Recipe& recipe, const fs::path& as, const Caution& caution
+) {
+    return link_program(context, recipe, compile_as(context, recipe, as, caution), caution);
 }
 
 Built build_test(Context& context, const Program& program, const fs::path& as) {

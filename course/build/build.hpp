@@ -18,6 +18,7 @@ constexpr std::array<const char*, 5> kOpenRooms = {
 struct Built {
     bool ok = false;
     std::filesystem::path executable;
+    std::filesystem::path library;  // of it and its test: see link_library()
     std::string error;  // the first error only, paths relative to the repository; for people
     std::string log;    // everything the compiler said
     std::filesystem::path preprocessed;  // by a cautious build: what the compiler saw of it
@@ -60,6 +61,21 @@ Built build_as(
     const std::filesystem::path& as,
     const Caution& caution = {}
 );
+
+/// The first half of build_as(): compiles.
+Built compile_as(
+    const Context& context,
+    const Recipe& recipe,
+    const std::filesystem::path& as,
+    const Caution& caution = {}
+);
+/// The second half: links what was compiled, if it was.
+Built link_program(
+    const Context& context, const Recipe& recipe, Built built, const Caution& caution = {}
+);
+/// The same as a shared object, in which names of the harness, of MPI and of LibTorch stay open: for a job that
+/// tries several answers.
+Built link_library(const Context& context, const Recipe& recipe, Built built);
 
 /// Folders outside of the system's from which the programs of this recipe load libraries.
 std::vector<std::filesystem::path> library_folders(const Recipe& recipe);

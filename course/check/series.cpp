@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "course/launch/gpu.hpp"
+#include "course/launch/together.hpp"
 #include "course/process/error.hpp"
 #include "course/process/workers.hpp"
 
@@ -27,9 +28,11 @@ void add(std::vector<Trial>& trials, const std::string& kind, const std::vector<
 }
 
 /// A difference that no longer applies is a trial that failed, and the others can still be tried.
-Built build_trial(Context& context, const Recipe& recipe, const Trial& trial) {
+Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bool together) {
     try {
-        Built built = build_as(context, recipe, context.root / trial.expected.file);
+        Built built = compile_as(context, recipe, context.root / trial.expected.file);
+        built =
+            together ? link_library(context, recipe, built) : link_program(context, recipe, built);
         context.spend("compile", built.compile_s);
         context.spend("link", built.link_s);
         return built;
@@ -40,14 +43,13 @@ Built build_trial(Context& context, const Recipe& recipe, const Trial& trial) {
     }
 }
 
-std::vector<Built> build_all(
-    Context& context, const Recipe& recipe, const std::vector<Trial>& trials
-) {
-    std::vector<Built> built(trials.size());
+std::vector<Built> build_all(Context& context, const Recipe& recipe, const Series& series) {
+    std::vector<Built> built(series.trials.size());
     const auto build_one = [&](std::size_t t) {
-        built[t] = build_trial(context, recipe, trials[t]);
+        const Trial& trial = series.trials[t];
+        built[t] = build_trial(context, recipe, trial, !series.host.empty() && trial.is_wrong());
     };
-    on_threads(busy_threads(), trials.size(), build_one, [](std::size_t) {});
+    on_threads(busy_threads(), series.trials.size(), build_one, [](std::size_t) {});
     return built;
 }
 
@@ -80,6 +82,7 @@ std::vector<Series> series_of(
         add(series.trials, "alternative", alternatives);
     }
     if (!exercise.for_gpu()) {
+        series.host = options.alone || options.quick ? "" : host_of(context, series.program);
         return {series};
     }
     if (const std::string reason = gpu_code_missing(context); !reason.empty()) {
@@ -110,8 +113,11 @@ BuiltSeries build(Context& context, const Series& series) {
         return result;
     }
     try {
-        const Recipe recipe = prepare(context, series.program);
-        result.built = build_all(context, recipe, series.trials);
+        result.recipe = prepare(context, series.program);
+        if (!series.host.empty()) {
+            build_targets(context, {series.host});
+        }
+        result.built = build_all(context, result.recipe, series);
     } catch (const UsageError& error) {
         result.error = error.what();
         result.skipped = true;

@@ -31,12 +31,14 @@ struct Series {
     std::vector<std::string> missing;  // parts that the exercise lacks
     std::string not_here;              // why none can run on this machine; empty: they can
     std::size_t left_out = 0;          // trials that a quick check does without
+    std::string host;  // what starts a job of several wrong answers; empty: each has its own
 };
 
 struct SeriesOptions {
     bool stubs = true;
     bool mutants = false;
     bool quick = false;  // of the wrong answers the first alone, and no alternatives
+    bool alone = false;  // no answer shares a job with another
     int seeds = 1;
 };
 
@@ -47,9 +49,10 @@ std::vector<Series> series_of(
 Series series_of(const Context& context, const SelfTest& self_test);
 
 struct BuiltSeries {
-    std::string error;         // why nothing could be built; no word of the student's
-    bool skipped = false;      // the error is something that this machine lacks
-    std::vector<Built> built;  // as Series::trials
+    std::string error;     // why nothing could be built; no word of the student's
+    bool skipped = false;  // the error is something that this machine lacks
+    Recipe recipe;
+    std::vector<Built> built;  // as Series::trials; with a host, a wrong answer is no program yet
     double seconds = 0;
 };
 

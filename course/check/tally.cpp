@@ -12,6 +12,16 @@ namespace {
 
 constexpr std::size_t kSlowest = 10;
 
+/// Why it failed: what it says itself, or the first failed check.
+std::string sentence_of(const TestResult& test) {
+    for (const RankResult& rank : test.per_rank) {
+        if (test.message.empty() && !rank.failures.empty()) {
+            return rank.failures.front().expression;
+        }
+    }
+    return test.message;
+}
+
 }  // namespace
 
 void Tally::line(bool good, const std::string& name, const std::string& what) {
@@ -34,6 +44,14 @@ void Tally::text(const std::string& text) const {
 
 void Tally::leave_out(std::size_t trials) {
     left_out_ += trials;
+}
+
+void Tally::trial(const std::string& name, const std::string& what, const Result& result) {
+    const TestResult* const failed = result.first_failed();
+    shown_.push_back(
+        {name, what, std::string(name_of(result.status)), failed != nullptr ? failed->name : "",
+         failed != nullptr ? sentence_of(*failed) : result.message}
+    );
 }
 
 void Tally::took(const std::string& name, double build_s, double run_s) {
@@ -81,6 +99,16 @@ std::string Tally::document(const Context& context) const {
     for (const Took& took : slowest()) {
         document["slowest"].push_back(
             {{"name", took.name}, {"build_s", took.build_s}, {"run_s", took.run_s}}
+        );
+    }
+    document["trials"] = nlohmann::ordered_json::array();
+    for (const Shown& shown : shown_) {
+        document["trials"].push_back(
+            {{"name", shown.name},
+             {"trial", shown.trial},
+             {"state", shown.state},
+             {"test", shown.test},
+             {"sentence", shown.sentence}}
         );
     }
     return document.dump();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "course/process/context.hpp"
+#include "course/result/result.hpp"
 
 namespace dist::cli {
 
@@ -18,6 +19,8 @@ class Tally {
     void text(const std::string& text) const;
     /// Trials that were not asked for.
     void leave_out(std::size_t trials);
+    /// What came of a trial, for document().
+    void trial(const std::string& name, const std::string& what, const Result& result);
     /// Seconds that a program's trials took to build, and to run.
     void took(const std::string& name, double build_s, double run_s);
 
@@ -35,6 +38,13 @@ class Tally {
         double run_s = 0;
     };
     [[nodiscard]] std::vector<Took> slowest() const;
+    struct Shown {
+        std::string name;
+        std::string trial;
+        std::string state;
+        std::string test;      // the first that failed
+        std::string sentence;  // why
+    };
 
     std::FILE* out_;
     int passed_ = 0;
@@ -42,6 +52,7 @@ class Tally {
     int skipped_ = 0;
     std::size_t left_out_ = 0;
     std::vector<Took> took_;
+    std::vector<Shown> shown_;
 };
 
 }  // namespace dist::cli

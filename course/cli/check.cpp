@@ -10,8 +10,9 @@
 #include "course/check/replay.hpp"
 #include "course/check/series.hpp"
 #include "course/check/tally.hpp"
+#include "course/check/trials.hpp"
 #include "course/cli/command.hpp"
-#include "course/launch/attempt.hpp"
+#include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/workers.hpp"
@@ -23,38 +24,16 @@ namespace {
 struct Arguments {
     std::vector<std::string> names;
     SeriesOptions series;
-    std::uint64_t first_seed = 1;
-    int ranks = 0;  // 0: as many as each test uses
-    bool delays = false;
-    bool all_tests = false;
+    HowToRun how;
     bool replay = false;
     bool cost = false;
 };
-
-/// Asked for a number of ranks for which some of its tests are, and those pass.
-bool right_in_part(const Result& result) {
-    return result.partial && result.status == State::skipped && result.passed() > 0;
-}
 
 std::string in_part(const Result& result) {
     return fmt::format(
         "pass, in {} of {} tests; the rest is for other numbers of ranks", result.passed(),
         result.tests.size()
     );
-}
-
-/// What is wrong with a trial's result; empty when it is as expected.
-std::string wrong_with(const Trial& trial, const Result& result, const std::string& text) {
-    const bool right = trial.expected.state == State::pass && right_in_part(result);
-    if (result.status != trial.expected.state && !right) {
-        return fmt::format("is {}, not {}", name_of(result.status), name_of(trial.expected.state));
-    }
-    for (const std::string& words : trial.expected.says) {
-        if (text.find(words) == std::string::npos) {
-            return fmt::format("its report does not say '{}'", words);
-        }
-    }
-    return "";
 }
 
 class Check {
@@ -126,62 +105,32 @@ class Check {
         } else {
             progress(name);
             std::vector<Tried> tried(series.trials.size());
+            const std::vector<std::vector<std::size_t>> jobs = jobs_of(series, built);
             const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
             on_threads(
-                one_gpu ? 1 : busy_threads(), tried.size(),
-                [&](std::size_t t) {
-                    tried[t] = run_trial(series, series.trials[t], built.built[t]);
+                one_gpu ? 1 : busy_threads(), jobs.size(),
+                [&](std::size_t j) {
+                    run_trials(context_, series, built, jobs[j], arguments_.how, tried);
                 },
-                [&](std::size_t t) {
-                    for (const Result& result : tried[t].results) {
-                        judge(series, series.trials[t], result);
+                [&](std::size_t j) {
+                    for (const std::size_t t : jobs[j]) {
+                        judge(series, series.trials[t], tried[t]);
+                        ++done_;
                     }
-                    if (!tried[t].error.empty()) {
-                        progress_.clear();
-                        tally_.line(
-                            false, name,
-                            fmt::format("{}: {}", series.trials[t].what, tried[t].error)
-                        );
-                    }
-                    ++done_;
                     progress(name);
                 }
             );
         }
     }
 
-    struct Tried {
-        std::vector<Result> results;  // one for each seed
-        std::string error;  // why there is none: no difference that applies, no test of that name
-    };
-
-    Tried run_trial(const Series& series, const Trial& trial, const Built& built) {
-        Tried tried;
-        if (!built.ok && built.log.empty()) {
-            tried.error = built.error;
-            return tried;
+    void judge(const Series& series, const Trial& trial, const Tried& tried) {
+        for (const Result& result : tried.results) {
+            judge(series, trial, result);
         }
-        for (int seed = 1; seed <= trial.seeds; ++seed) {
-            LaunchOptions options;
-            options.ranks = arguments_.ranks;
-            options.delays = arguments_.delays;
-            options.seed = arguments_.first_seed + static_cast<std::uint64_t>(seed) - 1;
-            if (series.exercise != nullptr && trial.is_wrong() && !arguments_.all_tests) {
-                options.enough = [&](const Result& result) {
-                    return wrong_with(trial, result, report(result, series.exercise, false))
-                        .empty();
-                };
-                options.test = trial.expected.test;
-            }
-            try {
-                tried.results.push_back(run_built(
-                    context_, series.program, built, options, context_.root / trial.expected.file
-                ));
-            } catch (const UsageError& error) {  // no test has that name
-                tried.error = error.what();
-            }
+        if (!tried.error.empty()) {
+            progress_.clear();
+            tally_.line(false, series.program.name, fmt::format("{}: {}", trial.what, tried.error));
         }
-        return tried;
     }
 
     void judge(const Series& series, const Trial& trial, const Result& result) {
@@ -198,6 +147,7 @@ class Check {
             tally_.skip(program.name, 1, what + ": " + result.message);
             return;
         }
+        tally_.trial(program.name, what, result);
         const std::string text = report(result, series.exercise, false);
         std::string wrong = wrong_with(trial, result, text);
         if (wrong.empty() && arguments_.replay && series.exercise != nullptr) {
@@ -256,6 +206,8 @@ int check_command(Context& context, const Arguments& arguments) {
         print_cost(context, exercises);
         return exit_status::kDone;
     }
+    SeriesOptions options = arguments.series;
+    options.alone = options.alone || arguments.how.all_tests;
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
         if (asked(self_test.program) ||
@@ -264,12 +216,12 @@ int check_command(Context& context, const Arguments& arguments) {
         }
     }
     for (const Exercise* exercise : exercises) {
-        for (Series& one : series_of(context, *exercise, arguments.series)) {
+        for (Series& one : series_of(context, *exercise, options)) {
             series.push_back(std::move(one));
         }
     }
-    if (arguments.ranks > 0) {
-        expect_rank_count(arguments.ranks);
+    if (arguments.how.ranks > 0) {
+        expect_rank_count(arguments.how.ranks);
         keep_right(series);
     }
     Check check(context, arguments);
@@ -289,16 +241,20 @@ void add_check(Command& app, Context& context) {
     );
     command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);
-    command.add_option("--seed", arguments->first_seed, "First of these seeds");
-    command.add_option("-n", arguments->ranks, "Try only right answers, on this many ranks")
+    command.add_option("--seed", arguments->how.first_seed, "First of these seeds");
+    command.add_option("-n", arguments->how.ranks, "Try only right answers, on this many ranks")
         .between(1, 64);
-    command.add_flag("--delays", arguments->delays, "Delay MPI calls by the seed");
+    command.add_flag("--delays", arguments->how.delays, "Delay MPI calls by the seed");
     command.add_flag(
         "!--no-stubs", arguments->series.stubs, "Leave out the stubs, which compute nothing"
     );
     command.add_flag(
-        "--all-tests", arguments->all_tests,
+        "--all-tests", arguments->how.all_tests,
         "Run all tests on wrong answers (default: only the one that must refuse them)"
+    );
+    command.add_flag(
+        "--alone", arguments->series.alone,
+        "Start a job for each answer (default: several wrong answers share one)"
     );
     command.add_flag(
         "--replay", arguments->replay, "Also run the line that a failed run prints to repeat it"

@@ -45,6 +45,21 @@ Result run_test(
     return run_built(context, program, built, options, as);
 }
 
+std::optional<Result> objected(
+    Context& context,
+    const Program& program,
+    const Built& built,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    if (!program.looked_at || built.object.empty()) {
+        return std::nullopt;
+    }
+    const std::vector<Objection> found = objections(context, program, built, options.strictness);
+    return found.empty() ? std::nullopt
+                         : std::optional(refused(result_of(program, options, as), found));
+}
+
 Result run_built(
     Context& context,
     const Program& program,
@@ -52,17 +67,13 @@ Result run_built(
     const LaunchOptions& options,
     const std::filesystem::path& as
 ) {
-    Result result = result_of(program, options, as);
-    if (program.looked_at && !built.object.empty()) {
-        const std::vector<Objection> found =
-            objections(context, program, built, options.strictness);
-        if (!found.empty()) {
-            return refused(result, found);
-        }
+    if (std::optional<Result> result = objected(context, program, built, options, as)) {
+        return std::move(*result);
     }
     if (built.ok) {
         return launch(context, program, built.executable, as, options);
     }
+    Result result = result_of(program, options, as);
     result.status = State::build_error;
     result.message = built.error;
     result.build_log = built.log;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "course/build/build.hpp"
@@ -25,6 +26,15 @@ Result run_test(
 
 /// The second half of run_test: for a test that has been built already.
 Result run_built(
+    Context& context,
+    const Program& program,
+    const Built& built,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+);
+
+/// The result of a file that may not run, for what stands in it; none: it may, or did not compile.
+std::optional<Result> objected(
     Context& context,
     const Program& program,
     const Built& built,

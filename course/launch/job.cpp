@@ -76,7 +76,7 @@ void expect_rank_count(int ranks) {
     }
 }
 
-Verdict verdict_on(
+Verdict judge_job(
     const Context& context,
     const Program& program,
     const LaunchOptions& options,
@@ -125,7 +125,7 @@ Verdict run_job(
     const Start start = start_of(context, program, executable, options, folder, *board, after);
     const Ended ended = run(context, start.command, start.options);
     Verdict verdict =
-        verdict_on(context, program, options, after, folder.path(), *board, secret, ended);
+        judge_job(context, program, options, after, folder.path(), *board, secret, ended);
     spend(context, ended.seconds, verdict);
     return verdict;
 }

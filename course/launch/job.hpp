@@ -25,7 +25,7 @@ Verdict run_job(
 ///
 /// folder  with the records and the board of the processes
 /// ended   how mpirun ended
-Verdict verdict_on(
+Verdict judge_job(
     const Context& context,
     const Program& program,
     const LaunchOptions& options,

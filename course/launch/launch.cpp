@@ -68,21 +68,6 @@ bool none_failed(const std::vector<TestResult>& tests) {
     });
 }
 
-/// What follows from the tests so far.
-void complete(
-    const Context& context,
-    const fs::path& executable,
-    const fs::path& source,
-    const LaunchOptions& options,
-    Result& result
-) {
-    locate(context, executable, source, result.tests);
-    for (TestResult& test : result.tests) {
-        test.repro = repro_of(context, result, test, options);
-    }
-    result.status = overall(result.tests);
-}
-
 }  // namespace
 
 Result result_of(const Program& program, const LaunchOptions& options, const fs::path& as) {
@@ -97,6 +82,21 @@ Result result_of(const Program& program, const LaunchOptions& options, const fs:
     return result;
 }
 
+void complete(
+    const Context& context,
+    const fs::path& executable,
+    const fs::path& as,
+    const LaunchOptions& options,
+    Result& result
+) {
+    const fs::path source = as.empty() ? context.root / result.source : source_of(context, as);
+    locate(context, executable, source, result.tests);
+    for (TestResult& test : result.tests) {
+        test.repro = repro_of(context, result, test, options);
+    }
+    result.status = overall(result.tests);
+}
+
 Result launch(
     Context& context,
     const Program& program,
@@ -107,7 +107,6 @@ Result launch(
     expect_rank_count(options.ranks > 0 ? options.ranks : program.ranks);
     const auto begin = std::chrono::steady_clock::now();
     Result result = result_of(program, options, as);
-    const fs::path source = as.empty() ? context.root / program.source : source_of(context, as);
     LaunchOptions rest = options;
     std::string after;
     bool many = false;
@@ -128,7 +127,7 @@ Result launch(
         rest.many = rest.many || many;
         const bool ask = rest.enough && result.first_failed() != nullptr;
         if (ask || (after.empty() && !many)) {
-            complete(context, executable, source, options, result);
+            complete(context, executable, as, options, result);
         }
         if (ask && !after.empty()) {
             after = options.enough(result) ? "" : after;

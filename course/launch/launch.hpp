@@ -38,6 +38,17 @@ Result result_of(
     const Program& program, const LaunchOptions& options, const std::filesystem::path& as
 );
 
+/// Adds to a result what follows from its tests: lines of the source, the commands that repeat them, the state.
+///
+/// executable  in which the addresses of stacks are: the program, or the library that was tried
+void complete(
+    const Context& context,
+    const std::filesystem::path& executable,
+    const std::filesystem::path& as,
+    const LaunchOptions& options,
+    Result& result
+);
+
 /// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
 /// test has a state: again, for the rest, when a rank died; and, once all have passed, on many ranks for
 /// the tests that need them.

@@ -31,6 +31,10 @@
 // executable, innermost first, relative to where it was loaded: addr2line turns them into lines. Of a
 // rank that threw they are those of the throw.
 //
+// A job may try several answers, one after the other: SHARDLINGS_ANSWERS. Each has a folder K of its own in the run folder,
+// 0 for the first, with a board, with the folder "work" that its ranks run in, and with the records named above. Only the
+// secret is the job's.
+//
 // A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on
 // every rank; "finished" on every rank. What a dead rank could not write stands in its slot of the
 // board.
@@ -54,6 +58,8 @@ inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests afte
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
+// A file with a line for each answer: a shared object of it and its test, a tab, and what SHARDLINGS_TEST is for it.
+inline constexpr const char* kEnvAnswers = "SHARDLINGS_ANSWERS";
 // "1": while tests run, ranks write below the folder that they are in, /tmp and /dev alone.
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
 // "1": the program changes and makes no code. LibTorch's kernels do.
@@ -140,6 +146,7 @@ struct Slot {
     std::atomic<int> end_code;
     std::atomic<int> starting;     // it is inside MPI_Init
     std::atomic<int> planned;      // it is past it, and has said what it is about to run
+    std::atomic<int> met;          // how often it came to where all ranks of several answers meet
     std::atomic<int> exit_called;  // exit() was reached: an early exit by exit(), not by _exit()
     std::atomic<long> run_started, run_left,
         run_done;                      // the last on_ranks body that it began, left, judged

@@ -81,12 +81,14 @@ function(precompile target header)
   target_precompile_headers(${target} PRIVATE ${header})
   ask_for_pch_preprocess(${target})
 endfunction()
-# A target of its own that is nothing but such headers. Who shares them agrees with it in -fPIC and -Wpedantic.
+# A target of its own that is nothing but such headers. Who shares them agrees with it in -Wpedantic, and in -fPIC: they are
+# answers and tests, of which `check` makes shared objects (tests/harness/job/answers.hpp).
 function(add_precompiled target header)
   set(empty ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
   file(CONFIGURE OUTPUT ${empty} CONTENT "")
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${empty})
   target_link_libraries(${target} PRIVATE dist::base ${ARGN})
+  target_compile_options(${target} PRIVATE -fPIC)
   precompile(${target} ${header})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # in their place ccache reads this sum, where it is told to: they are 60 MB and more
@@ -99,6 +101,7 @@ endfunction()
 # The same for a target that shares them with another: both are compiled with the same -f flags.
 function(share_precompiled target other)
   target_precompile_headers(${target} REUSE_FROM ${other})
+  target_compile_options(${target} PRIVATE -fPIC)
   ask_for_pch_preprocess(${target})
 endfunction()
 function(ask_for_pch_preprocess target)

@@ -26,6 +26,13 @@ add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh 
 set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 add_dependencies(cli_test shardlings_cli)
 
+# Several answers in one job.
+add_executable(together_test EXCLUDE_FROM_ALL together_test.cpp)
+target_link_libraries(together_test PRIVATE dist_catch2_main dist::cli dist::warnings)
+target_compile_definitions(together_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
+add_test(NAME together COMMAND together_test)
+set_tests_properties(together PROPERTIES LABELS cli TIMEOUT 600)
+
 # files of the repository are found from whatever folder the command is called
 add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk_bounds --mutants --no-stubs WORKING_DIRECTORY /)
 set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)

@@ -32,6 +32,7 @@
 #include "course/runtime/clock.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
+#include "tests/harness/job/answers.hpp"
 #include "tests/harness/job/closed.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/ranks.hpp"
@@ -208,6 +209,10 @@ int world_size_of_job() {
     return text == nullptr ? 0 : std::atoi(text);
 }
 
+std::string output_file(const std::string& folder) {
+    return folder + "/rank-" + std::to_string(world_rank()) + ".out";
+}
+
 void redirect_output(const std::string& file) {
     const int descriptor = open(file.c_str(), O_RDWR | O_CREAT | O_APPEND, 0644);
     dup2(descriptor, STDOUT_FILENO);
@@ -222,7 +227,13 @@ void note_exit() {
     }
 }
 
-[[noreturn]] void run_tests() {
+// What the rank writes goes into the run folder.
+void open_files(const std::string& folder) {
+    open_records(folder, world_rank());
+    redirect_output(output_file(folder));
+}
+
+void start_mpi() {
     int provided = 0;
     my_slot().starting = 1;  // where MPI cannot start it ends the program
     PMPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
@@ -232,7 +243,9 @@ void note_exit() {
     backtrace(warm_up.data(), 4);  // loads what a signal handler must not load
     install_terminate_handler();
     std::atexit(note_exit);
+}
 
+void run_tests() {
     int many = 0;
     plan = make_plan(many);
     write_plan(plan, many);
@@ -243,8 +256,37 @@ void note_exit() {
     write_finished();
     my_slot().end = End::finished;
     std::fflush(nullptr);
+}
+
+// LibTorch would take half a second to be taken down.
+[[noreturn]] void end_mpi() {
     PMPI_Finalize();
-    _exit(0);  // LibTorch would take half a second to be taken down
+    _exit(0);
+}
+
+// One answer, which is part of this program.
+[[noreturn]] void try_one(const std::string& folder) {
+    open_files(folder);
+    if (!fork_watched_rank(output_file(folder))) {
+        _exit(my_slot().end == End::finished ? 0 : 1);
+    }
+    shift_memory(world_rank());
+    start_mpi();
+    run_tests();
+    end_mpi();
+}
+
+// Answers that are loaded one after the other: Note [Answers].
+[[noreturn]] void try_several() {
+    shift_memory(world_rank());
+    start_mpi();
+    for_each_answer([](const std::string& folder, const std::string& library) {
+        open_files(folder);
+        load_answer(library);
+        run_tests();
+        _exit(0);  // MPI is not this process's to end
+    });
+    end_mpi();
 }
 
 }  // namespace
@@ -269,14 +311,11 @@ int main(int /*argc*/, char** argv) {
     }
     try {
         open_board(folder, size);
-        const int rank = fork_ranks(size);
-        const std::string name = std::string(folder) + "/rank-" + std::to_string(rank);
-        set_world_rank(rank);
-        open_records(folder, rank);
-        redirect_output(name + ".out");
-        fork_watched_rank(name + ".out");
-        shift_memory(rank);
-        run_tests();
+        set_world_rank(fork_ranks(size));
+        if (tries_several()) {
+            try_several();
+        }
+        try_one(folder);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "shardlings: %s\n", error.what());
         return 70;

@@ -176,7 +176,7 @@ bool proxy_is_gone() {
     _exit(1);
 }
 
-[[noreturn]] void watch(pid_t pid, const std::string& output_file) {
+void watch(pid_t pid, const std::string& output_file) {
     Progress progress;
     int status = 0;
     double finished_at_s = 0;
@@ -200,12 +200,18 @@ bool proxy_is_gone() {
     }
     note_end(status);
     await_others();
-    _exit(my_slot().end == End::finished ? 0 : 1);
+}
+
+// A process that watches over one rank after the other hands this on to none of them.
+void obey_signals_again() {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+        std::signal(signal, SIG_DFL);
+    }
 }
 
 }  // namespace
 
-void fork_watched_rank(const std::string& output_file) {
+bool fork_watched_rank(const std::string& output_file) {
     const pid_t parent = getpid();
     my_slot().watcher = parent;
     const pid_t pid = fork();
@@ -215,12 +221,15 @@ void fork_watched_rank(const std::string& output_file) {
     if (pid > 0) {
         obey_mpirun_only(board().mpirun);
         watch(pid, output_file);
+        return false;
     }
+    obey_signals_again();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(1);
     }
     my_slot().pid = getpid();
+    return true;
 }
 
 }  // namespace dist::harness

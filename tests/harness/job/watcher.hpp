@@ -5,9 +5,9 @@
 
 namespace dist::harness {
 
-/// Forks. Returns in the child, which goes on to be the rank. The parent stays inside until the
-/// child has ended, enforces the limits (memory, output, CPU time without progress), writes to the
-/// board how the child ended, and exits: with status 0 only if the child had finished.
-void fork_watched_rank(const std::string& output_file);
+/// Forks. Returns true in the child, which goes on to be the rank. The parent stays inside until the
+/// child has ended, enforces the limits (memory, output, CPU time without progress), and writes to the
+/// board how the child ended; then it returns false.
+bool fork_watched_rank(const std::string& output_file);
 
 }  // namespace dist::harness

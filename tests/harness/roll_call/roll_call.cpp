@@ -54,6 +54,9 @@ bool is_main_thread() {
 }  // namespace
 
 void open_board(const std::string& folder, int size) {
+    if (the_board != nullptr) {
+        munmap(the_board, sizeof(Board));
+    }
     the_board = &map_board(folder);
     job_size = size;
 }

@@ -27,7 +27,8 @@ struct ForbiddenCall : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Maps the file "board" of the run folder; the launcher made it. Call once, before anything else.
+/// Maps the file "board" of the run folder, in the place of one that was open; the launcher made it. Call before
+/// anything else.
 void open_board(const std::string& folder, int size);
 
 /// From now on this process is the rank, or watches over it.
@@ -97,10 +98,13 @@ class Wait {
     Line& line_;
 };
 
-/// Fills `frames` with this thread's stack, innermost first, addresses relative to the executable.
+/// From now on the code under test is in the library that was loaded there, and no longer in the executable.
+void look_at_library(std::uint64_t base);
+
+/// Fills `frames` with this thread's stack, innermost first, addresses as in_executable() gives them.
 void capture_frames(Frames& frames);
 
-/// The address relative to where the executable was loaded; 0 if it is not part of it.
+/// The address relative to where the executable was loaded, or the library under test; 0 if it is not part of it.
 std::uint64_t in_executable(const void* address);
 
 }  // namespace dist::harness
