@@ -308,7 +308,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
 
     const Ended no_mpi = simulate({"simple_model"});
     CHECK(no_mpi.status == 2);
-    CHECK(has(no_mpi.output, "neither LibTorch nor CUDA"));
+    CHECK(has(no_mpi.output, "cannot run on simulated ranks"));
 
     const Ended silent = simulate(
         {"shared_memory_all_reduce", "--ranks", "4", "--as",
