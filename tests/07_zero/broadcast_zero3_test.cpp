@@ -112,7 +112,6 @@ TEST_CASE("backward has the weights of this step") {
 }
 
 TEST_CASE("a rank holds what it owns, to the byte, and the unit that computes") {
-    nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         const Lengths lengths = {50'001, 100'003, 70'000};
         const std::vector<int> owners = deal_out(lengths, comm.size());
@@ -135,7 +134,7 @@ TEST_CASE("a rank holds what it owns, to the byte, and the unit that computes") 
                     });
                     model.holds("forward, after " + unit, 0, 0, kept);
                 }
-                nn::forget_peak_memory();
+                forget_peak();
                 loss.backward();
                 const std::size_t peak = model.peak();
                 model.holds("after backward", 0, states.gradients, kept);

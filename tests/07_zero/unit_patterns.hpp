@@ -258,7 +258,6 @@ inline void reports_failing_messages(const MakeUnits& make) {
 
 /// Forward throws in the middle: nothing stays, and the next step is as always.
 inline void outlives_an_exception(const MakeUnits& make) {
-    nn::count_memory();
     on_ranks({2, 1, 3}, [&](const Communicator& comm) {
         Watched model({10, 20, 30}, make, {.rate = 1}, comm);
         const auto& x = model.parameters;
@@ -418,7 +417,6 @@ inline void takes_any_layout(const MakeUnits& make) {
 /// What is kept for a backward that never comes, or was gathered in vain: freed, and not taken for what comes
 /// out of the step. Unit 1 is never called.
 inline void frees_what_is_stale(const MakeUnits& make) {
-    nn::count_memory();
     on_ranks({2, 1}, [&](const Communicator& comm) {
         Watched model({10, 20}, make, {.rate = 1}, comm);
         const auto forward = [&] {

@@ -188,7 +188,7 @@ struct Watched {
 
     /// What is there now.
     [[nodiscard]] Held held() const {
-        return held_now(parameters, units.optimizer(), before_ + sizeof(float) * outputs);
+        return held_now(parameters, units.optimizer(), before_, sizeof(float) * outputs);
     }
 
     /// Checks that rows of so many bytes are there, besides what always is.
@@ -214,11 +214,11 @@ struct Watched {
         );
     }
 
-    /// Most that was held since nn::forget_peak_memory().
-    [[nodiscard]] std::size_t peak() const { return nn::peak_memory().total() - before_; }
+    /// Most that was held since forget_peak().
+    [[nodiscard]] std::size_t peak() const { return peak_beyond(before_); }
 
   private:
-    std::size_t before_ = nn::held_memory().total();
+    Before before_;
     std::vector<std::size_t> lengths_;
 
   public:

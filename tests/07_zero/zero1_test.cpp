@@ -172,10 +172,9 @@ TEST_CASE("gradients are divided by p before they are added up") {
 }
 
 TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher") {
-    nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const std::size_t before = nn::held_memory().total();
+            const Before before;
             constexpr std::size_t kN = 100'003;
             Tensors parameters = {
                 at::ones({kN - 7}).requires_grad_(), at::ones({7}).requires_grad_()};
@@ -209,10 +208,10 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher
                 parameters[0].sum().backward();
                 parameters[1].sum().backward();
                 holds("after backward", step == 0 ? 0 : states.optimizer);
-                nn::forget_peak_memory();
+                forget_peak();
                 optimizer.step();
                 holds("after the step", states.optimizer);
-                const std::size_t peak = nn::peak_memory().total() - before;
+                const std::size_t peak = peak_beyond(before);
                 INFO(
                     "the optimizer's pieces take some 100 KB in a step; a shard has " << row / p
                                                                                       << " bytes"

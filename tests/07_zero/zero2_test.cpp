@@ -306,10 +306,9 @@ TEST_CASE("ranks may each leave out another parameter") {
 }
 
 TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more at most") {
-    nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const std::size_t before = nn::held_memory().total();
+            const Before before;
             const std::vector<std::size_t> lengths = {100'003, 7, 100'000, 50'001};
             Tensors parameters;
             for (const std::size_t n : lengths) {
@@ -344,10 +343,10 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more
                     loss = loss.add(parameter.sum());
                 }
                 const std::size_t kept = step == 0 ? 0 : states.optimizer;
-                nn::forget_peak_memory();
+                forget_peak();
                 loss.backward();
                 loss.reset();
-                const std::size_t peak = nn::peak_memory().total() - before;
+                const std::size_t peak = peak_beyond(before);
                 holds("after backward", states.gradients, kept);
                 const std::size_t most = states.parameters + states.gradients + kept +
                                          4 * 150'004 /* a row */ + 4 * 100'003 /* one gradient */;
@@ -356,11 +355,11 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more
                                     << most
                 );
                 CHECK(peak <= most + 1000);
-                nn::forget_peak_memory();
+                forget_peak();
                 optimizer.step();
                 holds("after the step", states.gradients, states.optimizer);
                 INFO("the optimizer's pieces take some 100 KB in a step");
-                CHECK(nn::peak_memory().total() - before <= states.total() + 300'000);
+                CHECK(peak_beyond(before) <= states.total() + 300'000);
             }
         }
     });

@@ -86,7 +86,6 @@ TEST_CASE("backward has the weights of this step, in every mode") {
 }
 
 TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that computes") {
-    nn::count_memory();
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const Mode& mode : kModes) {
             for (const nn::OptimizerOptions& options : kOptions) {
@@ -98,7 +97,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that c
                     model.units.zero_grad();
                     Tensors outputs;
                     std::size_t stays = 0;
-                    nn::forget_peak_memory();
+                    forget_peak();
                     for (std::size_t u = 0; u < 3; ++u) {
                         const std::string unit = "unit " + std::to_string(u);
                         const std::size_t next = mode.prefetch ? model.row(u + 1) : 0;
@@ -114,7 +113,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and the unit that c
                     }
                     at::Tensor loss = outputs[0].add(outputs[1]).add(outputs[2]);
                     outputs.clear();
-                    nn::forget_peak_memory();
+                    forget_peak();
                     loss.backward();
                     loss.reset();
                     model.outputs = 0;
@@ -229,7 +228,6 @@ TEST_CASE("with prefetch nobody waits for the next unit before it is needed") {
 }
 
 TEST_CASE("in backward the unit before is on its way while this one computes") {
-    nn::count_memory();
     on_ranks({2, 3}, [](const Communicator& comm) {
         Watched model({1000, 2000, 3000}, zero3({true, true}), {}, comm);
         at::Tensor h = at::ones({});

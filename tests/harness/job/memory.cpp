@@ -138,28 +138,45 @@ namespace {
 // Counts as long as it lives, also if the body throws.
 class Counting {
   public:
-    Counting() {
-        count_this_thread();
-        held_bytes = 0;
-        peak_bytes = 0;
-        allocations = 0;
-        counting = true;
-    }
-    ~Counting() { counting = false; }
+    Counting() : counted_before_(counting) { count_heap(); }
+    ~Counting() { counting = counted_before_; }
     Counting(const Counting&) = delete;
     Counting& operator=(const Counting&) = delete;
+
+  private:
+    bool counted_before_;
 };
 
 }  // namespace
 
+void count_heap() {
+    count_this_thread();
+    counting = true;
+}
+
+long heap_bytes() {
+    return held_bytes;
+}
+
+long heap_peak_bytes() {
+    return peak_bytes;
+}
+
+void forget_heap_peak() {
+    peak_bytes = held_bytes.load();
+}
+
 Memory memory_of(const Communicator& /*comm*/, const std::function<void()>& body) {
     gate();
+    const long held_before = held_bytes;
+    const long allocations_before = allocations;
+    forget_heap_peak();
     {
         const Counting now;
         body();
     }
     gate();
-    return {peak_bytes, allocations};
+    return {peak_bytes - held_before, allocations - allocations_before};
 }
 
 }  // namespace dist::harness

@@ -12,6 +12,17 @@ class Uncounted {
     Uncounted& operator=(const Uncounted&) = delete;
 };
 
+/// From here on, to the end of the process, counts what the code under test holds by new, malloc or what calls them; what tensors
+/// have is among it. The calling thread runs that code.
+void count_heap();
+
+/// What it holds now of that.
+long heap_bytes();
+
+/// The most that it held since forget_heap_peak().
+long heap_peak_bytes();
+void forget_heap_peak();
+
 /// The calling thread runs code under test; others, of MPI or of a library, are not counted.
 void count_this_thread();
 
