@@ -41,12 +41,15 @@ inline void forget_peak() {
     forget_heap_peak();
 }
 
-/// The most that was held since forget_peak(), beyond what was held before: by tensors, or by all memory together where that is more
-/// than descriptions explain.
-inline std::size_t peak_beyond(const Before& before) {
+/// The most that was held since forget_peak(), beyond what was held before: by tensors, or by all memory together where that is
+/// more than descriptions and scratch explain.
+///
+/// scratch  bytes that a collective may have beside tensors while it runs.
+inline std::size_t peak_beyond(const Before& before, std::size_t scratch) {
     const std::size_t tensors = nn::peak_memory().total() - before.tensors;
     const long all = heap_peak_bytes() - before.beside - static_cast<long>(before.tensors);
-    return std::max(tensors, static_cast<std::size_t>(std::max(0L, all - kDescriptions)));
+    const long explained = kDescriptions + static_cast<long>(scratch);
+    return std::max(tensors, static_cast<std::size_t>(std::max(0L, all - explained)));
 }
 
 /// Bytes of parameters, gradients and the optimizer's state, each where tensors lead to it, of all else

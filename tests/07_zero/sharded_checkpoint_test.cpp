@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "course/nn/memory.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "tests/07_zero/checkpoints.hpp"
 #include "tests/07_zero/held_parts.hpp"
-#include "tests/07_zero/memory.hpp"
 #include "tests/07_zero/trainees.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/refusals.hpp"
@@ -398,6 +398,7 @@ TEST_CASE("an element that is in no part is noticed, also where others are in se
 }
 
 TEST_CASE("no element is sent, and loading holds the wanted parts and one file") {
+    nn::count_memory();
     on_ranks({4, 1, 2}, [](const Communicator& comm) {
         const fs::path folder = empty_folder(comm);
         const std::int64_t n = 50'000;
@@ -412,12 +413,12 @@ TEST_CASE("no element is sent, and loading holds the wanted parts and one file")
         INFO("each rank saves " << 4 * n << " bytes");
         CHECK(saved);
         const Parts wanted = comm.rank() == 0 ? part(0, all) : part(0, n);
-        const Before before;
-        forget_peak();
+        const std::size_t before = nn::held_memory().total();
+        nn::forget_peak_memory();
         const Comparison loaded =
             within(record(comm, [&] { load_sharded(folder, wanted, comm); }), few);
         CHECK(loaded);
-        const std::size_t peak = peak_beyond(before);
+        const std::size_t peak = nn::peak_memory().total() - before;
         const std::size_t most = wanted[0].data.nbytes() + own[0].data.nbytes();
         INFO(wanted[0].data.nbytes() << " bytes are wanted, a file has " << own[0].data.nbytes());
         CHECK(peak <= most + 1000);

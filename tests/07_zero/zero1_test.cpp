@@ -211,7 +211,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher
                 forget_peak();
                 optimizer.step();
                 holds("after the step", states.optimizer);
-                const std::size_t peak = peak_beyond(before);
+                const std::size_t peak = peak_beyond(before, row / p);
                 INFO(
                     "the optimizer's pieces take some 100 KB in a step; a shard has " << row / p
                                                                                       << " bytes"
