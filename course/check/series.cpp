@@ -43,14 +43,22 @@ Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bo
     }
 }
 
-std::vector<Built> build_all(Context& context, const Recipe& recipe, const Series& series) {
-    std::vector<Built> built(series.trials.size());
+void build_all(
+    Context& context, const Series& series, const Unchanged& unchanged, BuiltSeries& result
+) {
+    const Recipe& recipe = result.recipe;
+    result.built.resize(series.trials.size());
+    result.unchanged.resize(series.trials.size());
     const auto build_one = [&](std::size_t t) {
         const Trial& trial = series.trials[t];
-        built[t] = build_trial(context, recipe, trial, !series.host.empty() && trial.is_wrong());
+        result.unchanged[t] = unchanged(recipe, trial);
+        if (result.unchanged[t]) {
+            return;
+        }
+        result.built[t] =
+            build_trial(context, recipe, trial, !series.host.empty() && trial.is_wrong());
     };
     on_threads(busy_threads(), series.trials.size(), build_one, [](std::size_t) {});
-    return built;
 }
 
 }  // namespace
@@ -106,7 +114,7 @@ Series series_of(const Context& context, const SelfTest& self_test) {
     return series;
 }
 
-BuiltSeries build(Context& context, const Series& series) {
+BuiltSeries build(Context& context, const Series& series, const Unchanged& unchanged) {
     const auto begin = std::chrono::steady_clock::now();
     BuiltSeries result;
     if (!series.not_here.empty()) {
@@ -117,7 +125,7 @@ BuiltSeries build(Context& context, const Series& series) {
         if (!series.host.empty()) {
             build_targets(context, {series.host});
         }
-        result.built = build_all(context, result.recipe, series);
+        build_all(context, series, unchanged, result);
     } catch (const UsageError& error) {
         result.error = error.what();
         result.skipped = true;

@@ -1,6 +1,7 @@
 // What `check` tries: series of files, each file in the place of a program's source.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,16 +49,20 @@ std::vector<Series> series_of(
 );
 Series series_of(const Context& context, const SelfTest& self_test);
 
+/// Whether a trial need not run again: asked before it is compiled.
+using Unchanged = std::function<bool(const Recipe&, const Trial&)>;
+
 struct BuiltSeries {
     std::string error;     // why nothing could be built; no word of the student's
     bool skipped = false;  // the error is something that this machine lacks
     Recipe recipe;
     std::vector<Built> built;  // as Series::trials; with a host, a wrong answer is no program yet
+    std::vector<char> unchanged;  // likewise; true: not built
     double seconds = 0;
 };
 
 /// Brings the test up to date, then compiles the trials, some at a time.
 /// Errors  Interrupted
-BuiltSeries build(Context& context, const Series& series);
+BuiltSeries build(Context& context, const Series& series, const Unchanged& unchanged);
 
 }  // namespace dist::cli

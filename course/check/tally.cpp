@@ -42,6 +42,11 @@ void Tally::text(const std::string& text) const {
     std::fflush(out_);
 }
 
+void Tally::unchanged(const std::string& name, const std::string& what) {
+    ++unchanged_;
+    line(true, name, what + ": unchanged since it passed");
+}
+
 void Tally::leave_out(std::size_t trials) {
     left_out_ += trials;
 }
@@ -85,12 +90,22 @@ void Tally::print(const Context& context) const {
         parts += fmt::format("{}{} {:.0f} s", parts.empty() ? "" : ", ", part, seconds);
     }
     text("\nTime by part, builds at the same time added up: " + parts);
+    if (unchanged_ > 0) {
+        text(fmt::format(
+            "{} of them are unchanged since they passed, and were not run: --fresh runs them",
+            unchanged_
+        ));
+    }
     text(fmt::format("{} passed, {} failed, {} skipped", passed_, failed_, skipped_));
 }
 
 std::string Tally::document(const Context& context) const {
     nlohmann::ordered_json document = {
-        {"passed", passed_}, {"failed", failed_}, {"skipped", skipped_}, {"left_out", left_out_}};
+        {"passed", passed_},
+        {"failed", failed_},
+        {"skipped", skipped_},
+        {"left_out", left_out_},
+        {"unchanged", unchanged_}};
     document["seconds"] = nlohmann::ordered_json::object();
     for (const auto& [part, seconds] : context.spent_s) {
         document["seconds"][part] = seconds;

@@ -21,6 +21,8 @@ class Tally {
     void leave_out(std::size_t trials);
     /// What came of a trial, for document().
     void trial(const std::string& name, const std::string& what, const Result& result);
+    /// A trial whose verdict holds, since nothing has changed.
+    void unchanged(const std::string& name, const std::string& what);
     /// Seconds that a program's trials took to build, and to run.
     void took(const std::string& name, double build_s, double run_s);
 
@@ -50,6 +52,7 @@ class Tally {
     int passed_ = 0;
     int failed_ = 0;
     int skipped_ = 0;
+    int unchanged_ = 0;
     std::size_t left_out_ = 0;
     std::vector<Took> took_;
     std::vector<Shown> shown_;

@@ -1,10 +1,14 @@
 #include "course/check/trials.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
+#include <sstream>
 #include <utility>
 
+#include "course/build/difference.hpp"
 #include "course/launch/attempt.hpp"
 #include "course/launch/together.hpp"
 #include "course/process/error.hpp"
@@ -12,6 +16,8 @@
 
 namespace dist::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t kMostTogether = 12;
 
@@ -111,10 +117,45 @@ std::string wrong_with(const Trial& trial, const Result& result, const std::stri
     return "";
 }
 
+Basis basis_of(
+    const Context& context, const Recipe& recipe, const Trial& trial, const HowToRun& how
+) {
+    const fs::path folder = context.build_folder();
+    Basis basis;
+    basis.trial = fmt::format("{} {}", recipe.program.target(), trial.what);
+    basis.how = fmt::format(
+        "{}\n{}\n{} {} {} {} {} {} {} {}", recipe.compile, recipe.link, recipe.program.ranks,
+        recipe.program.files, trial.seeds, how.first_seed, how.ranks, how.delays, how.all_tests,
+        name_of(trial.expected.state)
+    );
+    basis.how += trial.expected.test + fmt::format("{}", fmt::join(trial.expected.says, "\n"));
+    for (const char* const name : {"ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "LD_LIBRARY_PATH"}) {
+        const char* const value = std::getenv(name);
+        basis.how += value == nullptr ? "\n" : std::string("\n") + value;
+    }
+    basis.files = {
+        make_source(context, context.root / trial.expected.file),
+        fs::read_symlink("/proc/self/exe"), folder / "tests/rank_proxy", "/usr/bin/mpirun"};
+    for (const fs::path& other : recipe.others) {
+        basis.files.push_back(folder / other);
+    }
+    std::istringstream words(recipe.compile + " " + recipe.link);
+    for (std::string word; words >> word;) {
+        if (word.starts_with("/") &&
+            (word.ends_with("c++") || word.find(".so") != std::string::npos)) {
+            basis.files.emplace_back(word);
+        }
+    }
+    return basis;
+}
+
 std::vector<std::vector<std::size_t>> jobs_of(const Series& series, const BuiltSeries& built) {
     std::vector<std::vector<std::size_t>> jobs;
     std::vector<std::size_t> together;
     for (std::size_t t = 0; t < series.trials.size(); ++t) {
+        if (built.unchanged[t]) {
+            continue;
+        }
         if (is_together(built.built[t])) {
             together.push_back(t);
         } else {

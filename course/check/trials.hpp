@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "course/check/series.hpp"
+#include "course/check/verdicts.hpp"
 #include "course/process/context.hpp"
 #include "course/result/result.hpp"
 
@@ -31,7 +32,14 @@ bool right_in_part(const Result& result);
 /// text  the report on it
 std::string wrong_with(const Trial& trial, const Result& result, const std::string& text);
 
-/// The trials of each job, by their places in the series. Wrong answers share a few.
+/// What the verdict on a trial rests on, but for what its file includes, which its compiler tells.
+///
+/// Errors  UsageError for a difference that no longer applies
+Basis basis_of(
+    const Context& context, const Recipe& recipe, const Trial& trial, const HowToRun& how
+);
+
+/// The trials of each job, by their places in the series, but for unchanged ones. Wrong answers share a few.
 std::vector<std::vector<std::size_t>> jobs_of(const Series& series, const BuiltSeries& built);
 
 /// Runs the trials of one job. What does not show its expected state there is run again, alone: so a trial never fails for

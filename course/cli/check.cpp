@@ -11,6 +11,7 @@
 #include "course/check/series.hpp"
 #include "course/check/tally.hpp"
 #include "course/check/trials.hpp"
+#include "course/check/verdicts.hpp"
 #include "course/cli/command.hpp"
 #include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
@@ -27,6 +28,7 @@ struct Arguments {
     HowToRun how;
     bool replay = false;
     bool cost = false;
+    bool fresh = false;
 };
 
 std::string in_part(const Result& result) {
@@ -39,7 +41,10 @@ std::string in_part(const Result& result) {
 class Check {
   public:
     Check(Context& context, const Arguments& arguments)
-        : context_(context), arguments_(arguments), tally_(context.json ? stderr : stdout) {}
+        : context_(context),
+          arguments_(arguments),
+          tally_(context.json ? stderr : stdout),
+          verdicts_(context, arguments.fresh || arguments.replay || arguments.series.alone) {}
 
     /// The next series is built while the tests of this one run.
     void all(const std::vector<Series>& series) {
@@ -48,12 +53,12 @@ class Check {
             tally_.leave_out(one.left_out);
         }
         const auto start = [&](std::size_t i) {
-            return std::async(std::launch::async, [&, i] { return build(context_, series[i]); });
+            return std::async(std::launch::async, [&, i] { return build(series[i]); });
         };
         std::future<BuiltSeries> next;
         for (std::size_t i = 0; i < series.size(); ++i) {
             progress(series[i].program.name);
-            const BuiltSeries built = next.valid() ? next.get() : build(context_, series[i]);
+            const BuiltSeries built = next.valid() ? next.get() : build(series[i]);
             if (i + 1 < series.size()) {
                 next = start(i + 1);
             }
@@ -77,6 +82,16 @@ class Check {
     using Clock = std::chrono::steady_clock;
     static double seconds_since(Clock::time_point begin) {
         return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+
+    BuiltSeries build(const Series& series) {
+        return cli::build(context_, series, [&](const Recipe& recipe, const Trial& trial) {
+            try {
+                return verdicts_.hold(basis_of(context_, recipe, trial, arguments_.how));
+            } catch (const UsageError&) {  // a difference that no longer applies: told when it is built
+                return false;
+            }
+        });
     }
 
     void progress(const std::string& name) {
@@ -106,6 +121,12 @@ class Check {
             progress(name);
             std::vector<Tried> tried(series.trials.size());
             const std::vector<std::vector<std::size_t>> jobs = jobs_of(series, built);
+            for (std::size_t t = 0; t < tried.size(); ++t) {
+                if (built.unchanged[t]) {
+                    tally_.unchanged(name, series.trials[t].what);
+                    ++done_;
+                }
+            }
             const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
             on_threads(
                 one_gpu ? 1 : busy_threads(), jobs.size(),
@@ -114,7 +135,7 @@ class Check {
                 },
                 [&](std::size_t j) {
                     for (const std::size_t t : jobs[j]) {
-                        judge(series, series.trials[t], tried[t]);
+                        judge(series, built, t, tried[t]);
                         ++done_;
                     }
                     progress(name);
@@ -123,17 +144,30 @@ class Check {
         }
     }
 
-    void judge(const Series& series, const Trial& trial, const Tried& tried) {
+    void judge(const Series& series, const BuiltSeries& built, std::size_t t, const Tried& tried) {
+        const Trial& trial = series.trials[t];
+        bool good = tried.error.empty() && !tried.results.empty();
         for (const Result& result : tried.results) {
-            judge(series, trial, result);
+            good = judge(series, trial, result) && good;
         }
         if (!tried.error.empty()) {
             progress_.clear();
             tally_.line(false, series.program.name, fmt::format("{}: {}", trial.what, tried.error));
+            return;
+        }
+        Basis basis = basis_of(context_, built.recipe, trial, arguments_.how);
+        if (good) {
+            for (const auto& file : built.built[t].included) {
+                basis.files.push_back(context_.build_folder() / file);
+            }
+            verdicts_.keep(basis);
+        } else {
+            verdicts_.forget(basis);
         }
     }
 
-    void judge(const Series& series, const Trial& trial, const Result& result) {
+    /// Whether it is as expected.
+    bool judge(const Series& series, const Trial& trial, const Result& result) {
         const Program& program = series.program;
         const std::string seed =
             trial.seeds > 1 ? fmt::format(", seed {}", result.seed) : std::string();
@@ -145,7 +179,7 @@ class Check {
         const bool for_others = result.partial && result.passed() == 0;  // numbers of ranks
         if (result.status == State::skipped && (program.for_gpu() || for_others)) {
             tally_.skip(program.name, 1, what + ": " + result.message);
-            return;
+            return false;
         }
         tally_.trial(program.name, what, result);
         const std::string text = report(result, series.exercise, false);
@@ -160,11 +194,13 @@ class Check {
         if (!wrong.empty()) {
             tally_.text(text);
         }
+        return wrong.empty();
     }
 
     Context& context_;
     const Arguments& arguments_;
     Tally tally_;
+    Verdicts verdicts_;
     ProgressLine progress_;
     Clock::time_point begin_ = Clock::now();
     std::size_t trials_ = 0;
@@ -261,6 +297,10 @@ void add_check(Command& app, Context& context) {
     );
     command.add_flag(
         "--cost", arguments->cost, "Print the lines of each exercise by part, and nothing else"
+    );
+    command.add_flag(
+        "--fresh", arguments->fresh,
+        "Also run what is unchanged since it passed (always where CI is set)"
     );
     command.add_flag("--json", context.json, "One JSON document with the counts and the seconds");
     command.callback([&context, arguments] { context.status = check_command(context, *arguments); }
