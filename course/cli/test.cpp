@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Counts {
+struct Outcome {
     int passed = 0;
     int failed = 0;
     int skipped = 0;
@@ -126,8 +126,8 @@ int attribute(const std::string& xml, const std::string& name) {
 
 /// From the part's document; a part without one is one thing that holds or does not, and is no test.
 /// A part that failed without saying where counts as one failure.
-Counts counts_of(const Context& context, const Part& part, int status) {
-    Counts counts;
+Outcome counts_of(const Context& context, const Part& part, int status) {
+    Outcome counts;
     if (part.document == Document::junit) {
         const std::string xml = read_text(context.root / file_of(part.name, "xml"));
         counts.failed = attribute(xml, "failures");
@@ -149,7 +149,7 @@ Counts counts_of(const Context& context, const Part& part, int status) {
 }
 
 // Errors  Interrupted
-Counts run_part(Context& context, const Part& part) {
+Outcome run_part(Context& context, const Part& part) {
     fmt::print("\n{}\n", paint(part.heading, Colour::bold, use_colours()));
     std::fflush(stdout);
     // what is said is seen while it runs, and kept; a document goes to its file
@@ -164,7 +164,7 @@ Counts run_part(Context& context, const Part& part) {
     options.attached = true;
     options.environment = part.environment;
     const Ended ended = run(context, command, options);
-    const Counts counts = counts_of(context, part, ended.status);
+    const Outcome counts = counts_of(context, part, ended.status);
     if (part.document == Document::none) {
         fmt::print(
             "{}: {} [{:.0f} s]\n", part.name, counts.failed == 0 ? "holds" : "FAILED", ended.seconds
@@ -222,9 +222,9 @@ void test(Context& context, bool all) {
     fmt::print("Building the course's own tests\n");
     build_targets(context, {all ? "course_tests" : "quick_tests"});
 
-    Counts sum;
+    Outcome sum;
     for (const Part& part : all ? all_parts(context) : quick_parts(context)) {
-        const Counts counts = run_part(context, part);
+        const Outcome counts = run_part(context, part);
         sum.passed += counts.passed;
         sum.failed += counts.failed;
         sum.skipped += counts.skipped;
