@@ -29,7 +29,8 @@ using ModelFunction =
 ///             if, and only if, they are where data_parallel is called. The caller's settings,
 ///             GradMode and at::set_num_threads, stay as they are.
 ///
-/// Cost        `replicas` times the memory of the parameters, copied in every call; no message.
+/// Cost        `replicas` times the memory of the parameters, copied in every call and held as long as
+///             the outputs need the copies; no message.
 /// Errors      std::invalid_argument, before any thread starts, if B or replicas is less than 1.
 ///             What a replica throws is thrown here, after all threads have ended: that of the first
 ///             replica that failed, in their order.

@@ -12,7 +12,10 @@
 #include "tests/05_data_parallel/layer.hpp"
 #include "tests/05_data_parallel/replicas.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/gone.hpp"
+#include "tests/harness/words/settings.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -22,7 +25,7 @@ namespace {
 /// Calls `body` for numbers of replicas, and of rows around each of them.
 void every_batch(const std::function<void(int rows, int replicas)>& body) {
     on_ranks({1}, [&](const Communicator&) {
-        for (const int replicas : {3, 1, 2, 4, 5, 11}) {
+        for (const int replicas : {3, 1, 2, 4, 5, 11, 40}) {
             for (const int rows : {7, 1, 2, replicas - 1, replicas, replicas + 1, 64}) {
                 INFO("rows: " << rows << ", replicas: " << replicas);
                 if (rows >= 1) {
@@ -237,6 +240,37 @@ TEST_CASE("data_parallel throws what a replica throws, whichever it is") {
     });
 }
 
+TEST_CASE("data_parallel hands on what is no std::exception, and leaves the caller's settings") {
+    on_ranks({1}, [](const Communicator&) {
+        const CrashMeans crash(
+            "a replica threw an int: what catches std::exception alone lets that pass, and it ends "
+            "the program"
+        );
+        const int threads = at::get_num_threads();
+        at::set_num_threads(3);
+        for (const Thrown what : {Thrown::error, Thrown::number}) {
+            for (const bool on : {true, false}) {
+                const c10::AutoGradMode mode(on);
+                const Settings settings;
+                const std::string came_out = thrown_by([&] {
+                    by_replicas(3, [&](int number) {
+                        if (number == 1) {
+                            raise(what);
+                        }
+                    });
+                });
+                const Comparison after = settings.unchanged();
+                INFO("replica 1 threw " << name_of(what));
+                CHECK(came_out == name_of(what));
+                CHECK(after);
+                CHECK(at::get_num_threads() == 3);
+                at::set_num_threads(3);
+            }
+        }
+        at::set_num_threads(threads);
+    });
+}
+
 TEST_CASE("data_parallel throws only after all threads have ended") {
     on_ranks({1}, [](const Communicator&) {
         Replicas replicas;
@@ -323,6 +357,58 @@ TEST_CASE("parameters that require no gradient get none") {
         CHECK(gradient_is(parameters[1], gradients(7, {0, 7})[1]));
         const std::vector frozen = {parameters[0], parameters[1].detach()};
         CHECK(!data_parallel(layer, frozen, inputs, 3).requires_grad());
+    });
+}
+
+TEST_CASE("data_parallel copies the parameters in every call, and keeps no copy") {
+    on_ranks({1}, [](const Communicator&) {
+        const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
+        std::mutex mutex;
+        std::vector<WatchedMemory> copies;
+        const auto model = [&](Parameters own, const at::Tensor& rows) {
+            const std::scoped_lock guard(mutex);
+            copies.emplace_back(own[0]);
+            return rows.mul(own[0]);
+        };
+        {
+            const at::Tensor inputs = filled({3}, {1, 2, 4});
+            const at::Tensor first = data_parallel(model, std::vector{w}, inputs, 2);
+            {
+                const c10::AutoGradMode unseen(false);
+                w.fill_(5);  // an optimizer's step
+            }
+            const at::Tensor second = data_parallel(model, std::vector{w}, inputs, 2);
+            const Comparison result = same(
+                elements(second), std::vector<float>{5, 10, 20}, 0.0,
+                {{{2, 4, 8}, "the parameter was 2 in the call before, and is 5 in this one"}}
+            );
+            CHECK(result);
+            CHECK(same(elements(first), std::vector<float>{2, 4, 8}));
+        }
+        const auto held = std::ranges::count_if(copies, [](const WatchedMemory& copy) {
+            return !copy.is_gone();
+        });
+        const Comparison gone = {
+            held == 0, std::to_string(held) + " of " + std::to_string(copies.size()) +
+                           " copies are still in memory after the outputs are gone"};
+        CHECK(gone);
+    });
+}
+
+TEST_CASE("a replica may run data_parallel itself") {
+    on_ranks({1}, [](const Communicator&) {
+        for (const int replicas : {1, 2, 3}) {
+            const auto all = leaves(7);
+            const auto model = [](Parameters own, const at::Tensor& rows) {
+                return data_parallel(layer, own, rows, 2);
+            };
+            const auto outputs = data_parallel(model, std::span(all).first(2), all[2], replicas);
+            const at::Tensor expected = layer(std::span(all).first(2), all[2]);
+            INFO("each of " << replicas << " replicas splits its rows once more, in two");
+            REQUIRE(same(elements(outputs), elements(expected)));
+            REQUIRE(goes_back(outputs, upstream(7)));
+            CHECK(gradient_is(all[0], gradients(7, {0, 7})[0]));
+        }
     });
 }
 
