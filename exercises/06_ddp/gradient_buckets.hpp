@@ -24,6 +24,7 @@ using Bucket = std::vector<std::size_t>;
 /// Returns     the full buckets, in the order in which they became full; then all others, in the order in
 ///             which their first parameters come.
 ///
+/// Cost        no message.
 /// Errors      std::invalid_argument if order does not name each parameter once, if there is no limit, or if
 ///             a limit is 0.
 /// Source      torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size; Li et al.
