@@ -1,13 +1,18 @@
 // What evaluate must do: the counts of one rank alone, with each example on exactly one rank.
 #include "exercises/05_data_parallel/evaluate.hpp"
 
+#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/settings.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -21,12 +26,13 @@ const Forbid kForbid(
 /// What there is to evaluate.
 struct Exam {
     std::size_t n = 7;
-    int batch = 3;
+    std::size_t batch = 3;
     std::uint32_t right = 0x9b47a536;  // bit i mod 32: does the model get example i right?
     std::size_t classes = 10;
     float highest = 3;       // of all scores; each example has a largest one of its own
     bool contiguous = true;  // are the scores that, in memory?
-    bool forward_throws = false;
+    std::function<void()> in_load = [] {};     // what load does besides
+    std::function<void()> in_forward = [] {};  // and forward
 };
 
 /// One call: n examples whose pictures are their numbers, a model, and what this rank asked them for.
@@ -41,7 +47,7 @@ struct Trial {
     void call(const Communicator& comm) {
         const auto forward = [this](const at::Tensor& pictures) { return scores(pictures); };
         const auto load = [this](std::span<const std::size_t> examples) { return batch(examples); };
-        got = evaluate(forward, load, exam.n, static_cast<std::size_t>(exam.batch), comm);
+        got = evaluate(forward, load, exam.n, exam.batch, comm);
     }
 
     [[nodiscard]] bool is_right(std::size_t i) const { return (exam.right >> i % 32) % 2 == 1; }
@@ -49,6 +55,7 @@ struct Trial {
 
     nn::Batch batch(std::span<const std::size_t> examples) {
         const auto rows = std::ssize(examples);
+        exam.in_load();
         lengths.push_back(static_cast<int>(rows));
         std::vector<float> pictures;
         std::vector<float> labels;
@@ -65,9 +72,7 @@ struct Trial {
     at::Tensor scores(const at::Tensor& pictures) {
         lengths.push_back(static_cast<int>(pictures.size(0)));
         autograd_was_on = autograd_was_on || c10::GradMode::is_enabled();
-        if (exam.forward_throws) {
-            throw std::runtime_error("forward has no memory left");
-        }
+        exam.in_forward();
         std::vector<float> all;
         for (const float picture : elements(pictures)) {
             const auto i = static_cast<std::size_t>(picture);
@@ -122,6 +127,11 @@ std::string text_of(const Evaluation& counts) {
     return std::to_string(counts.correct) + " correct of " + std::to_string(counts.counted);
 }
 
+/// As few as the exam allows.
+long batches_of(std::size_t examples, const Exam& exam) {
+    return static_cast<long>(examples / exam.batch + (examples % exam.batch == 0 ? 0 : 1));
+}
+
 /// The counts are those of one rank alone; `of_rank`: those of each share.
 Comparison right_counts(const Trial& trial, const std::vector<Evaluation>& of_rank = {}) {
     const Evaluation right = counts_of(std::vector<float>(trial.exam.n, 1), trial);
@@ -135,7 +145,7 @@ Comparison right_counts(const Trial& trial, const std::vector<Evaluation>& of_ra
     for (const Evaluation& here : of_rank) {
         const auto length = static_cast<double>(std::max<std::int64_t>(here.counted, 1));
         averaged += static_cast<double>(here.correct) / length * part;
-        batches += ceil_div(static_cast<std::size_t>(here.counted), trial.exam.batch);
+        batches += batches_of(static_cast<std::size_t>(here.counted), trial.exam);
         if (got == here) {
             meaning = ": that is right for one rank's share alone";
         }
@@ -152,10 +162,10 @@ Comparison right_counts(const Trial& trial, const std::vector<Evaluation>& of_ra
 
 /// load and forward get `batch` examples at a time, then the rest, and never none.
 Comparison in_batches(const Trial& trial) {
-    const auto calls = 2 * ceil_div(trial.share, trial.exam.batch);
+    const auto calls = 2 * batches_of(trial.share, trial.exam);
     const std::set<int> lengths(trial.lengths.begin(), trial.lengths.end());
-    const bool fit =
-        lengths.empty() || (*lengths.begin() > 0 && *lengths.rbegin() <= trial.exam.batch);
+    const bool fit = lengths.empty() || (*lengths.begin() > 0 &&
+                                         std::cmp_less_equal(*lengths.rbegin(), trial.exam.batch));
     return {
         fit && std::ssize(trial.lengths) == calls,
         "load and forward were called " + std::to_string(trial.lengths.size()) + " times, for " +
@@ -193,11 +203,28 @@ void tries(const std::vector<int>& worlds, const std::vector<Exam>& exams) {
     });
 }
 
+/// So many examples, or a batch of so many, must be refused before anything is loaded.
+void refuses_exam(std::size_t n, std::size_t batch, const Communicator& comm) {
+    bool called = false;
+    const auto load = [&](std::span<const std::size_t>) -> nn::Batch {
+        called = true;
+        throw std::runtime_error("load was called");
+    };
+    const auto forward = [](const at::Tensor& pictures) { return pictures; };
+    refuses(
+        comm, "n = " + std::to_string(n) + ", batch = " + std::to_string(batch),
+        [&] { evaluate(forward, load, n, batch, comm); },
+        [&] {
+            return Comparison{!called, "load was called"};
+        }
+    );
+}
+
 /// Seven examples first, which tell most; then every edge of "p shares".
 void tries_all_sizes(const std::vector<int>& worlds) {
     std::vector<Exam> exams;
     for (const std::size_t n : {7, 0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 20, 100}) {
-        for (const int batch : {3, 1, 1000}) {
+        for (const std::size_t batch : {3, 1, 1000}) {
             exams.push_back({.n = n, .batch = batch});
         }
     }
@@ -250,37 +277,122 @@ TEST_CASE("evaluate takes the largest of each example's scores, however they com
     tries({3, 2, 1}, exams);
 }
 
+TEST_CASE("evaluate takes batches without an end: 2^32, and the largest number there is") {
+    std::vector<Exam> exams;
+    for (const std::size_t batch :
+         {std::size_t{1} << 32U, std::numeric_limits<std::size_t>::max()}) {
+        for (const std::size_t n : {20, 1}) {
+            exams.push_back({.n = n, .batch = batch});
+        }
+    }
+    tries({3, 1}, exams);
+}
+
+TEST_CASE("evaluate counts 2^24 - 1 examples, to the last one") {
+    on_ranks({3}, [](const Communicator& comm) {
+        const std::size_t n = (std::size_t{1} << 24U) - 1;
+        // the model always answers 0, and the label is 1 for every fourth example
+        const auto load = [](std::span<const std::size_t> examples) {
+            const at::Tensor labels = at::empty({std::ssize(examples)}, at::kLong);
+            std::ranges::transform(examples, labels.data_ptr<std::int64_t>(), [](std::size_t i) {
+                return i % 4 == 0 ? 1 : 0;
+            });
+            return nn::Batch{at::empty({std::ssize(examples), 1}), labels};
+        };
+        const auto forward = [](const at::Tensor& pictures) {
+            const at::Tensor scores = at::zeros({pictures.size(0), 2});
+            scores.select(1, 0).fill_(1);
+            return scores;
+        };
+        const Evaluation got = evaluate(forward, load, n, 100'000, comm);
+        const auto counted = static_cast<std::int64_t>(n);
+        const Evaluation right{counted - (counted + 3) / 4, counted};
+        INFO("expected " << text_of(right) << ", got " << text_of(got));
+        INFO("a float holds all whole numbers up to 2^24, and few of their thirds");
+        CHECK((got == right));
+    });
+}
+
 TEST_CASE("evaluate calls forward without autograd, and leaves autograd as it was") {
     on_ranks({1, 2, 3}, [](const Communicator& comm) {
-        for (const auto& [before, throws] :
-             {std::pair(true, false), {false, false}, {true, true}}) {
-            const std::size_t n = 4 * static_cast<std::size_t>(comm.size());  // each rank has some
-            Trial trial{{.n = n, .forward_throws = throws}};
+        for (const bool before : {true, false}) {
+            Trial trial;
             const c10::AutoGradMode mode(before);
-            const Answer got = answer(comm, [&] { trial.call(comm); });
-            const bool after = c10::GradMode::is_enabled();
-            CHECK(got.text == (throws ? "forward has no memory left" : ""));
+            const Settings settings;
+            trial.call(comm);
+            const Comparison after = settings.unchanged();
             UNSCOPED_INFO("forward must not record what backward() would need: nobody calls it");
             CHECK_FALSE(trial.autograd_was_on);
             INFO("what comes next, training perhaps, must find autograd as it was");
-            CHECK(after == before);
+            CHECK(after);
         }
     });
 }
 
-TEST_CASE("evaluate refuses 2^24 examples, and batches of none, before it loads any") {
-    on_ranks({3}, [](const Communicator& comm) {
-        const std::size_t limit = std::size_t{1} << 24U;
-        for (const Exam& exam :
-             {Exam{.n = limit, .forward_throws = true}, {.batch = 0}, {.n = 0, .batch = 0}}) {
-            Trial trial{exam};
-            const Answer got = answer(comm, [&] { trial.call(comm); });
-            INFO("n = " << exam.n << ", batch = " << exam.batch);
-            INFO("every rank must refuse that, before it loads or sends anything");
-            CHECK(got.what == kInvalidArgument);
-            CHECK(trial.lengths.empty());
-            CHECK(got.traffic.messages_sent == 0);
+TEST_CASE("evaluate hands on whatever load and forward throw, and autograd is then as it was") {
+    on_ranks({1, 2, 3}, [](const Communicator& comm) {
+        for (const bool before : {true, false}) {
+            const c10::AutoGradMode mode(before);
+            const std::size_t n = 4 * static_cast<std::size_t>(comm.size());  // two batches a rank
+            Comparison after;
+            const auto call = [&](const Bomb& bomb) {
+                const Settings settings;
+                const std::shared_ptr<void> at_the_end(nullptr, [&](void*) {
+                    after = settings.unchanged();
+                    c10::GradMode::set_enabled(before);
+                });
+                Trial({.n = n, .in_load = bomb, .in_forward = bomb}).call(comm);
+            };
+            everything_throws(4, call, [&] {
+                Trial trial{{.n = n}};
+                trial.call(comm);
+                return after ? right_counts(trial) : after;
+            });
         }
+    });
+}
+
+TEST_CASE("evaluate leaves autograd as it was if a message fails") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const c10::AutoGradMode mode(true);
+        const Settings settings;
+        Trial trial;
+        {
+            const FailingMessages failing;
+            answer(comm, [&] { trial.call(comm); });
+        }
+        const Comparison after = settings.unchanged();
+        c10::GradMode::set_enabled(true);
+        CHECK(after);
+    });
+}
+
+TEST_CASE("evaluate may be called in forward: the one outside goes on where it was") {
+    on_ranks({3, 2}, [](const Communicator& comm) {
+        const Communicator self = comm.split(comm.rank());
+        Comparison inside;
+        const auto another = [&] {
+            Trial trial{{.n = 11, .batch = 4, .right = 0x2a5}};
+            trial.call(self);
+            const Comparison result = right_counts(trial);
+            inside = inside ? result : inside;
+        };
+        Trial trial{{.n = 20, .in_forward = another}};
+        trial.call(comm);
+        const Shares shares = exchanged(trial, comm);
+        INFO("each rank's forward evaluates another set, on that rank alone");
+        CHECK(inside);
+        UNSCOPED_INFO("how often was each example loaded, by all ranks together?");
+        CHECK(same(shares.loaded, std::vector<float>(20, 1)));
+        CHECK(right_counts(trial, shares.of_rank));
+    });
+}
+
+TEST_CASE("evaluate refuses 2^24 examples, and batches of none, before it loads any") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        refuses_exam(std::size_t{1} << 24U, 3, comm);
+        refuses_exam(7, 0, comm);
+        refuses_exam(0, 0, comm);
     });
 }
 

@@ -4,11 +4,15 @@
 #include <ATen/ops/full.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
+#include <functional>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -23,17 +27,26 @@ struct Run {
 
 constexpr std::int64_t kBatch = 2;
 
+/// How often each call was made.
+using Counts = std::map<std::string, std::size_t>;
+
 /// Three weights are fitted to the ranks' data. Says what was called too early, too late, or not at all.
 class SmallParts final : public TrainingParts {
   public:
-    SmallParts(const Run& run, const Communicator& comm)
-        : run_(run), comm_(comm), step_(run.done) {}
+    /// besides  what each call does besides, by its name: it may throw.
+    SmallParts(
+        const Run& run,
+        const Communicator& comm,
+        std::function<void(const std::string& call)> besides = [](const std::string&) {}
+    )
+        : run_(run), comm_(comm), besides_(std::move(besides)), step_(run.done) {}
 
     [[nodiscard]] std::size_t step() const override { return step_; }
     [[nodiscard]] std::size_t steps() const override { return run_.steps; }
     [[nodiscard]] std::size_t epoch_steps() const override { return run_.epoch_steps; }
 
     void set_epoch(std::size_t epoch) override {
+        called("set_epoch");
         expect(
             epoch == step_ / run_.epoch_steps, "set_epoch",
             "got " + std::to_string(epoch) + "; this step is in epoch " +
@@ -44,9 +57,13 @@ class SmallParts final : public TrainingParts {
         saved_ = false;
     }
 
-    void train(bool on) override { training_ = on; }
+    void train(bool on) override {
+        called("train");
+        training_ = on;
+    }
 
     nn::Batch next_batch() override {
+        called("next_batch");
         expect(step_ < run_.steps, "next_batch", "all steps of the run are done");
         expect(epoch_is_set_, "next_batch", "set_epoch has not been called for this epoch");
         expect(!batch_.labels.defined(), "next_batch", "this step has its batch already");
@@ -55,11 +72,13 @@ class SmallParts final : public TrainingParts {
     }
 
     void zero_gradients() override {
+        called("zero_gradients");
         expect(!exchanged_, "zero_gradients", "the step needs these gradients: it comes first");
         weights_.mutable_grad() = at::Tensor();
     }
 
     at::Tensor forward(const at::Tensor& pictures) override {
+        called("forward");
         expect(training_, "forward", "the model is not in training: train(true) comes before");
         expect(
             pictures.is_same(batch_.pictures), "forward", "these are not the pictures of the batch"
@@ -68,12 +87,14 @@ class SmallParts final : public TrainingParts {
     }
 
     at::Tensor loss(const at::Tensor& scores, const at::Tensor& labels) override {
+        called("loss");
         expect(labels.is_same(batch_.labels), "loss", "these are not the labels of the batch");
         loss_ = scores.sub(labels).square().mean();
         return loss_;
     }
 
     void exchange_gradients() override {
+        called("exchange_gradients");
         expect(
             weights_.grad().defined(), "exchange_gradients",
             "there is no gradient yet: loss.backward() comes before"
@@ -92,6 +113,7 @@ class SmallParts final : public TrainingParts {
     }
 
     void optimizer_step() override {
+        called("optimizer_step");
         expect(
             exchanged_, "optimizer_step",
             "the gradients are this rank's own: exchange_gradients comes before"
@@ -105,6 +127,7 @@ class SmallParts final : public TrainingParts {
     }
 
     void end_step(const at::Tensor& loss) override {
+        called("end_step");
         expect(stepped_, "end_step", "the optimizer has not taken the step");
         expect(loss.is_same(loss_), "end_step", "this is not the loss of the step");
         batch_ = {};
@@ -117,6 +140,7 @@ class SmallParts final : public TrainingParts {
     }
 
     void evaluate() override {
+        called("evaluate");
         expect(!training_, "evaluate", "the model is in training: train(false) comes before");
         expect(!epoch_is_set_, "evaluate", "the epoch has steps left");
         expect(!tested_, "evaluate", "it has been tried since the last step");
@@ -125,6 +149,7 @@ class SmallParts final : public TrainingParts {
     }
 
     void save() override {
+        called("save");
         expect(tested_, "save", "the model has not been tried since the last step");
         expect(!saved_, "save", "this checkpoint is written already");
         saved_ = true;
@@ -134,6 +159,7 @@ class SmallParts final : public TrainingParts {
     /// Whether all calls came in their order; if not, the first that did not, and why.
     [[nodiscard]] Comparison in_order() const { return {wrong_.empty(), wrong_}; }
 
+    [[nodiscard]] const Counts& counts() const { return counts_; }
     [[nodiscard]] const std::vector<std::size_t>& tests() const { return tests_; }
     [[nodiscard]] const std::vector<std::size_t>& saves() const { return saves_; }
     [[nodiscard]] std::vector<float> weights() const { return elements(weights_); }
@@ -163,6 +189,13 @@ class SmallParts final : public TrainingParts {
         return {filled({kBatch, 3}, rank, 2 * step), filled({kBatch}, rank, 2 * step + 1)};
     }
 
+    void called(const std::string& call) {
+        if (++counts_[call] > 1000) {
+            throw std::runtime_error(call + " was called 1000 times: the loop goes on for ever");
+        }
+        besides_(call);
+    }
+
     /// Keeps the first sentence only: others follow from it.
     void expect(bool good, const std::string& call, const std::string& sentence) {
         if (!good && wrong_.empty()) {
@@ -172,6 +205,8 @@ class SmallParts final : public TrainingParts {
 
     Run run_;
     const Communicator& comm_;
+    std::function<void(const std::string& call)> besides_;
+    Counts counts_;
     std::size_t step_;
     at::Tensor weights_ = first_weights().requires_grad_();
     nn::Batch batch_;  // of this step, once it has one
@@ -217,6 +252,47 @@ Comparison after(
         what + " after steps: " + to_string(got) + "; expected: " + to_string(expected)};
 }
 
+/// Whether each was called as often as the header's Cost says. `train` may be called more often, but not where
+/// nothing is left to do.
+Comparison as_often_as_needed(const SmallParts& parts, const Run& run) {
+    Counts counts = parts.counts();
+    const std::size_t steps = run.steps - std::min(run.done, run.steps);
+    const std::vector<std::size_t> epochs = ends(run);
+    if (steps > 0) {
+        counts.erase("train");
+    }
+    for (const char* const call :
+         {"next_batch", "zero_gradients", "forward", "loss", "exchange_gradients", "optimizer_step",
+          "end_step"}) {
+        counts[call] -= steps;
+    }
+    for (const char* const call : {"set_epoch", "evaluate", "save"}) {
+        counts[call] -= epochs.size();
+    }
+    for (const auto& [call, more] : counts) {
+        if (more != 0) {
+            const std::size_t made = parts.counts().at(call);
+            return {
+                false, call + " was called " + std::to_string(made) + " times; expected " +
+                           std::to_string(made - more) + " in " + std::to_string(steps) +
+                           " steps and " + std::to_string(epochs.size()) + " epochs"};
+        }
+    }
+    return {};
+}
+
+/// Whether a run went as it should; the first thing that did not.
+Comparison trained(const SmallParts& parts, const Run& run) {
+    for (const Comparison& result :
+         {parts.in_order(), as_often_as_needed(parts, run),
+          same(parts.weights(), parts.expected_weights(), 1e-5)}) {
+        if (!result) {
+            return result;
+        }
+    }
+    return {};
+}
+
 void trains(const Run& run, const std::vector<int>& worlds) {
     on_ranks(worlds, [&](const Communicator& comm) {
         SmallParts parts(run, comm);
@@ -229,6 +305,7 @@ void trains(const Run& run, const std::vector<int>& worlds) {
         CHECK(parts.step() == std::max(run.done, run.steps));
         CHECK(after("tests", parts.tests(), ends(run)));
         CHECK(after("checkpoints", parts.saves(), ends(run)));
+        CHECK(as_often_as_needed(parts, run));
         INFO("weights, against one process with the data of all " << comm.size() << " ranks");
         CHECK(same(parts.weights(), parts.expected_weights(), 1e-5));
     });
@@ -266,6 +343,52 @@ TEST_CASE("resnet_trainer goes on where a run stopped, also in the middle of an 
     trains({4, 9, 3}, {2});
     trains({3, 6, 3}, {2});
     trains({5, 8, 3}, {1});
+}
+
+TEST_CASE("resnet_trainer goes on after more steps than 32 or 53 bits can count") {
+    const std::size_t many = std::size_t{1} << 32U;
+    const std::size_t more = (std::size_t{1} << 53U) + 1;
+    trains({many + 1, many + 6, 3}, {2});
+    trains({more, more + 4, 3}, {1});
+    trains({0, 2, 3 * many}, {1});
+}
+
+TEST_CASE("resnet_trainer hands on what any of its parts throws") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const Run run{0, 2, 1};
+        const auto call = [&](const Bomb& bomb) {
+            SmallParts parts(run, comm, [bomb](const std::string&) { bomb(); });
+            resnet_trainer(parts);
+        };
+        // two epochs of one step: seven calls, and five around them
+        everything_throws(24, call, [&] {
+            SmallParts parts(run, comm);
+            resnet_trainer(parts);
+            return trained(parts, run);
+        });
+    });
+}
+
+TEST_CASE("resnet_trainer may be called by a part of another run, which goes on where it was") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        for (const char* const where : {"evaluate", "next_batch"}) {
+            const Run run{1, 5, 3};
+            const Run another{2, 9, 4};
+            Comparison inside;
+            SmallParts parts(run, comm, [&](const std::string& call) {
+                if (call == where) {
+                    SmallParts inner(another, comm);
+                    resnet_trainer(inner);
+                    const Comparison result = trained(inner, another);
+                    inside = inside ? result : inside;
+                }
+            });
+            resnet_trainer(parts);
+            INFO("each call of " << where << " trains another model");
+            CHECK(inside);
+            CHECK(trained(parts, run));
+        }
+    });
 }
 
 TEST_CASE("resnet_trainer does nothing where no step is left") {

@@ -24,7 +24,8 @@ Evaluation evaluate(
     const Chunk block = chunk_bounds(n, comm.size(), comm.rank());
     const c10::InferenceMode no_gradients;
     std::array<float, 2> counts = {};
-    for (std::size_t begin = block.begin; begin < block.end; begin += batch) {
+    std::size_t begin = block.begin;
+    while (begin < block.end) {
         std::vector<std::size_t> numbers(std::min(batch, block.end - begin));
         std::iota(numbers.begin(), numbers.end(), begin);
         const nn::Batch examples = load(numbers);
@@ -37,6 +38,7 @@ Evaluation evaluate(
             counts[1] += 1.0F;
             score = end;
         }
+        begin += numbers.size();
     }
     ring_all_reduce(counts, ReduceOp::sum, comm);
     return {static_cast<std::int64_t>(counts[0]), static_cast<std::int64_t>(counts[1])};
