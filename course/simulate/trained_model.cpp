@@ -74,7 +74,7 @@ std::vector<TrainedParameter> TrainedModel::backwards() const {
 }
 
 TrainedModel read_model(const fs::path& root, const std::string& name) {
-    const fs::path folder = root / "course" / "simulation" / "models";
+    const fs::path folder = root / "course" / "simulate" / "models";
     const std::vector<std::string> known = models_in(folder);
     if (std::ranges::find(known, name) == known.end()) {
         throw UsageError(fmt::format("--model {}: there is {}", name, fmt::join(known, ", ")));

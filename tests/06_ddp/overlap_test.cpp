@@ -135,9 +135,9 @@ TEST_CASE("the thread sleeps while it has nothing to do, and wakes up for work")
 
 TEST_CASE("CommThread does its work in the order in which it is given, all in one thread") {
     on_ranks({1}, [](const Communicator&) {
-        std::vector<int> expected(1000);
+        std::vector<int> expected(100);
         std::iota(expected.begin(), expected.end(), 1);
-        std::vector<int> number(1000);
+        std::vector<int> number(100);
         Event all_are_submitted = false;
         Event submit_returned = false;
         std::vector<std::future<void>> works;
@@ -161,7 +161,7 @@ TEST_CASE("CommThread does its work in the order in which it is given, all in on
             INFO("does one thread do all, the oldest first?");
             CHECK(*wrong.in1 == *wrong.in2);
         }
-        INFO("1000 works were submitted while the first was under way: does submit() wait for room?"
+        INFO("100 works were submitted while the first was under way: does submit() wait for room?"
         );
         CHECK(submit_returned);
     });
