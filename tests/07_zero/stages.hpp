@@ -152,6 +152,8 @@ inline void refuses_other_parameters(
         refused("a parameter that is frozen", filled({2}, {1, 2}));
         refused("no leaf", good.mul(2));
         refused("double", filled({2}, {1, 2}).to(at::kDouble).requires_grad_());
+        const CrashMeans crash("as if tied weights, one tensor twice, were taken for two parameters"
+        );
         refused("tied weights, one tensor twice", good);
     });
 }
