@@ -20,7 +20,11 @@ std::vector<float> known_input(
     constexpr float kMixed[] = {1, 2, 3, 4, 3, 6, 6, 8};
     constexpr float kLarge = 1e20F;
     const std::uint64_t stream = dist::seeded_bits(seed, salt);
-    std::vector<float> data = dist::seeded_data(n, rank, stream);
+    const std::uint64_t own = dist::seeded_bits(stream, static_cast<std::uint64_t>(rank));
+    std::vector<float> data(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        data[i] = static_cast<float>(1 + dist::seeded_bits(own, i) % 8);
+    }
     const std::uint64_t signs = dist::seeded_bits(~stream, static_cast<std::uint64_t>(rank));
     for (std::size_t i = 0; i < n; ++i) {
         const float small = kMixed[static_cast<std::size_t>(data[i]) - 1];
