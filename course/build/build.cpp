@@ -191,11 +191,10 @@ void link(
     std::string link = replaced(line, recipe.object, built.object.string());
     link = replaced(link, " -o " + recipe.executable, " -o " + output.string());
     const Ended linked = run(context, {"sh", "-c", link}, options);
-    if (!linked.ok()) {
-        const Built error = failed(context, recipe.program, built.source, linked.output);
-        built.error = error.error;
-        built.log = error.log;
-    }
+    const Built unlinked =
+        linked.ok() ? Built() : failed(context, recipe.program, built.source, linked.output);
+    built.error = unlinked.error;
+    built.log = unlinked.log;
     built.ok = linked.ok();
     built.link_s += linked.seconds;
 }
@@ -313,7 +312,7 @@ Built link_library(const Context& context, const Recipe& recipe, Built built) {
     if (!built.object.empty()) {
         const fs::path library = built.object.parent_path() / (recipe.program.target() + ".so");
         link(context, recipe, library_line(recipe), library, built);
-        built.library = context.build_folder() / library;
+        built.library = built.ok ? context.build_folder() / library : fs::path();
     }
     return built;
 }

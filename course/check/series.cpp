@@ -31,8 +31,12 @@ void add(std::vector<Trial>& trials, const std::string& kind, const std::vector<
 Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bool together) {
     try {
         Built built = compile_as(context, recipe, context.root / trial.expected.file);
-        built =
-            together ? link_library(context, recipe, built) : link_program(context, recipe, built);
+        if (together) {
+            built = link_library(context, recipe, built);
+        }
+        if (!built.ok) {  // what cannot be such a library may be a program
+            built = link_program(context, recipe, built);
+        }
         context.spend("compile", built.compile_s);
         context.spend("link", built.link_s);
         return built;
