@@ -202,9 +202,7 @@ void link(
 }  // namespace
 
 Recipe prepare(Context& context, const Program& program) {
-    if (program.needs == "torch") {
-        ensure_torch(context);
-    }
+    ensure_installed(context, program.kind());
     if (const Ended fresh = build(context, {"build.ninja"}); !fresh.ok()) {
         throw CommandError(
             exit_status::kUsage, first_error(fresh.output, context.root, "CMakeLists.txt")
@@ -335,9 +333,7 @@ Built build_test(Context& context, const Program& program, const fs::path& as) {
         context.spend("link", built.link_s);
         return built;
     }
-    if (program.needs == "torch") {
-        ensure_torch(context);
-    }
+    ensure_installed(context, program.kind());
     Ended ended = build(context, {program.target()});
     if (!ended.ok()) {
         return failed(context, program, context.root / program.source, ended.output);

@@ -78,6 +78,14 @@ void ensure_torch(const Context& context) {
     }
 }
 
+void ensure_installed(const Context& context, const Needs& kind) {
+    if (kind.install == "torch") {
+        ensure_torch(context);
+    } else if (!kind.install.empty()) {
+        install(context, std::string(kind.install));
+    }
+}
+
 void ensure_simgrid(const Context& context) {
     install(context, "simulate");
     if (cached_value(context, "SimGrid_LIBRARY").empty()) {

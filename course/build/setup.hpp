@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "course/manifest/needs.hpp"
 #include "course/process/context.hpp"
 
 namespace dist::cli {
@@ -39,5 +40,9 @@ void ensure_model_checker(const Context& context);
 /// LibTorch, installed and known to the build.
 /// Errors  as install and configure
 void ensure_torch(const Context& context);
+
+/// What exercises of that kind are built on, installed and known to the build.
+/// Errors  as install and configure
+void ensure_installed(const Context& context, const Needs& kind);
 
 }  // namespace dist::cli

@@ -193,7 +193,7 @@ Runnable runnable(const Context& context, const Manifest& manifest) {
         if (exercise.for_gpu()) {
             (with_gpu ? sorted.ready : sorted.for_gpu).push_back(exercise.name);
         } else {
-            const bool ready = exercise.needs != "torch" || torch;
+            const bool ready = exercise.kind().install.empty() || torch;
             (ready ? sorted.ready : sorted.for_torch).push_back(exercise.name);
         }
     }

@@ -53,7 +53,7 @@ std::vector<int> ranks_of(const ClusterArguments& arguments) {
 }
 
 void expect_simulated_ranks(const Exercise& exercise) {
-    if (exercise.needs != "mpi") {
+    if (!exercise.kind().simulated) {
         throw UsageError(fmt::format(
             "{} cannot run on simulated ranks: SimGrid has an MPI of its own, without LibTorch and "
             "CUDA",

@@ -136,7 +136,7 @@ void enter_sandbox(
     sandbox.readable.push_back(fs::absolute(executable));
     sandbox.run = run_folder;
     start.options.environment.emplace_back(harness::kEnvClosed, "1");
-    if (program.needs == "mpi") {
+    if (!program.kind().makes_code) {
         start.options.environment.emplace_back(harness::kEnvNoNewCode, "1");
     }
     start.command =

@@ -36,7 +36,7 @@ std::vector<std::unique_ptr<BoardFile>> lay_out(
 
 std::string host_of(const Context& context, const Program& program) {
     const bool can = cached_value(context, "SHARDLINGS_TOGETHER") == "ON";
-    return program.for_gpu() || !can ? "" : "host_" + program.needs;
+    return program.kind().shares_jobs && can ? "host_" + program.needs : "";
 }
 
 std::vector<std::optional<Result>> launch_together(

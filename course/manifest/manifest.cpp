@@ -21,7 +21,7 @@ Exercise read_exercise(const toml::node& node) {
     exercise.name = fields.text("name");
     exercise.chapter = fields.text("chapter");
     exercise.title = fields.text("title");
-    exercise.needs = fields.text("needs");
+    exercise.needs = needs_named(fields.text("needs")).word;
     exercise.difficulty = fields.number("difficulty");
     exercise.importance = fields.number("importance");
     exercise.minutes = fields.number("minutes");
@@ -59,7 +59,7 @@ std::size_t edits(std::string_view from, std::string_view to) {
 }  // namespace
 
 fs::path Exercise::source() const {
-    return fs::path("exercises") / chapter / (name + (needs == "cuda" ? ".cu" : ".cpp"));
+    return fs::path("exercises") / chapter / (name + std::string(kind().suffix));
 }
 fs::path Exercise::header() const {
     return fs::path("exercises") / chapter / (name + ".hpp");
@@ -88,7 +88,7 @@ Program program_of(const Exercise& exercise) {
         .needs = exercise.needs,
         .files = exercise.files,
         .vetted = true,
-        .looked_at = !exercise.for_gpu()};
+        .looked_at = exercise.kind().looked_at};
 }
 
 Program program_of(const SelfTest& self_test) {

@@ -6,19 +6,16 @@
 #include <string_view>
 #include <vector>
 
-namespace dist::cli {
+#include "course/manifest/needs.hpp"
 
-/// Whether this word of the manifest's `needs` stands for a GPU.
-inline bool needs_gpu(std::string_view needs) {
-    return needs == "nccl" || needs == "cuda";
-}
+namespace dist::cli {
 
 /// One exercise. All paths are relative to the repository.
 struct Exercise {
     std::string name;
     std::string chapter;  // "03_ring_and_tree"
     std::string title;
-    std::string needs;  // "mpi"; "torch"; for GPUs "nccl", or "cuda", whose files are NAME.cu
+    std::string needs = "mpi";  // see needs.hpp
     int difficulty = 1;
     int importance = 1;
     int minutes = 0;
@@ -27,7 +24,8 @@ struct Exercise {
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
-    [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
+    [[nodiscard]] const Needs& kind() const { return needs_named(needs); }
+    [[nodiscard]] bool for_gpu() const { return kind().for_gpu; }
     [[nodiscard]] std::filesystem::path source() const;  // what the student edits
     [[nodiscard]] std::filesystem::path header() const;
     [[nodiscard]] std::filesystem::path solution() const;
@@ -61,7 +59,8 @@ struct Program {
     bool looked_at =
         false;  // its object, too: see vet.hpp. What nvcc makes of a file is another thing
 
-    [[nodiscard]] bool for_gpu() const { return needs_gpu(needs); }
+    [[nodiscard]] const Needs& kind() const { return needs_named(needs); }
+    [[nodiscard]] bool for_gpu() const { return kind().for_gpu; }
     [[nodiscard]] std::string target() const {
         return name + (simulated_test ? "_simulated_test"
                        : simulated    ? "_simulated"

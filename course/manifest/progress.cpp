@@ -122,7 +122,7 @@ bool gpu_here() {
 }
 
 std::string_view passed_over(const Exercise& exercise, const Progress& progress, bool gpu) {
-    return exercise.for_gpu() && !gpu                 ? "needs a GPU"
+    return exercise.for_gpu() && !gpu                 ? exercise.kind().skipped
            : progress.skipped.contains(exercise.name) ? "was skipped when last run"
                                                       : "";
 }

@@ -38,6 +38,19 @@ TEST_CASE("an exercise for GPUs has a test for GPUs and one for the stand-in") {
     CHECK(!exercise.for_gpu());
 }
 
+TEST_CASE("a kind that is none is refused, with all that there are") {
+    try {
+        needs_named("sockets");
+        FAIL("it is not in the table");
+    } catch (const CommandError& error) {
+        CHECK(
+            std::string(error.what()) ==
+            "exercises/course.toml: needs = \"sockets\": it is one of \"mpi\", \"torch\", "
+            "\"nccl\", \"cuda\""
+        );
+    }
+}
+
 TEST_CASE("where there is no GPU a run says skipped and why, whatever the stand-in said") {
     Exercise exercise;
     exercise.name = "kernel";
