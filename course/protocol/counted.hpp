@@ -1,12 +1,13 @@
 // A number and what it counts, as English wants it.
 #pragma once
 
+#include <concepts>
 #include <string>
 
 namespace dist::harness {
 
 /// "1 float", "7 floats"
-inline std::string counted(long n, const std::string& noun) {
+std::string counted(std::integral auto n, const std::string& noun) {
     return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 
 using namespace dist;
@@ -60,7 +61,7 @@ Comparison are_right(std::size_t n, int p) {
 }
 
 void check(std::size_t n, int p) {
-    INFO(n << " elements in " << p << (p == 1 ? " chunk" : " chunks"));
+    INFO(counted(n, "element") << " in " << counted(p, "chunk"));
     const Comparison result = are_right(n, p);
     REQUIRE(result);
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
@@ -56,9 +57,8 @@ Comparison is_all_lines(const std::string& got, int p) {
     for (int rank = 0; rank < p; ++rank) {
         if (!std::getline(lines, line)) {
             return {
-                false, "got " + std::to_string(rank) + (rank == 1 ? " line" : " lines") +
-                           ", expected " + std::to_string(p) + ": rank " + std::to_string(rank) +
-                           "'s is missing"};
+                false, "got " + counted(rank, "line") + ", expected " + std::to_string(p) +
+                           ": rank " + std::to_string(rank) + "'s is missing"};
         }
         if (line != line_of(rank, p) || lines.eof()) {
             return {

@@ -3,6 +3,7 @@
 #include "exercises/01_point_to_point/nccl_send_recv.hpp"
 
 #include "course/gpu/scale.hpp"
+#include "course/protocol/counted.hpp"
 #include "tests/harness/gpu/collectives.hpp"
 #include "tests/harness/gpu/gpu.hpp"
 
@@ -45,7 +46,7 @@ TEST_CASE("nccl_recv gets what nccl_send sent, in one message, at every length")
     const std::size_t n = GENERATE(7U, 0U, 1U, 1000U, 300'000U);
     on_gpus({2, 3, 5}, [&](const NcclCommunicator& comm) {
         INFO(
-            "rank 0 sends " << n << " floats to the last rank of " << comm.size()
+            "rank 0 sends " << counted(n, "float") << " to the last rank of " << comm.size()
                             << ": one message of " << 4 * n << " bytes, and no other"
         );
         INFO("When comm.wait() returns, what was put into comm.stream() is done, and nothing else."

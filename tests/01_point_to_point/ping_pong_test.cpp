@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/mpi/known_network.hpp"
 #include "tests/harness/words/patterns.hpp"
 
@@ -130,7 +131,7 @@ void check_refusal(int repetitions, const Communicator& comm) {
     const KnownNetwork network(1e-6, 1e9);
     const Answer got = answer(comm, [&] { ping_pong(repetitions, comm); });
     CHECK(got.what == kInvalidArgument);
-    INFO("it refused, after it had sent messages");
+    INFO("it refused too late: it had sent messages");
     CHECK(got.traffic.messages_sent == 0);
 }
 
@@ -201,9 +202,9 @@ TEST_CASE("ping_pong makes a round trip for each repetition, one to warm up, and
             std::accumulate(kPingPongBytes.begin(), kPingPongBytes.end(), std::size_t{0});
         const long total_bytes = (repetitions + 1) * static_cast<long>(bytes);
         INFO(
-            repetitions << " repetitions of " << kPingPongBytes.size()
-                        << " lengths, and 1 round trip of each before: " << round_trips
-                        << " round trips. Rank 0 sends one message more"
+            counted(repetitions, "repetition")
+            << " of " << kPingPongBytes.size() << " lengths, and 1 round trip of each before: "
+            << round_trips << " round trips. Rank 0 sends one message more"
         );
         const Comparison spent = within(
             traffic, {.messages_sent = exactly(round_trips + (comm.rank() == 0 ? 1 : 0)),
@@ -230,10 +231,7 @@ TEST_CASE("ping_pong takes two ranks and at least one repetition") {
         if (comm.size() == 2) {
             return;  // asked for by -n 2
         }
-        INFO(
-            comm.size() << (comm.size() == 1 ? " rank" : " ranks")
-                        << ": every rank must refuse that"
-        );
+        INFO(counted(comm.size(), "rank") << ": every rank must refuse that");
         check_refusal(1, comm);
     });
     on_ranks({2}, [](const Communicator& comm) {

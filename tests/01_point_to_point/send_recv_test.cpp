@@ -2,6 +2,7 @@
 // expected one.
 #include "exercises/01_point_to_point/send_recv.hpp"
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/words/patterns.hpp"
 
 using namespace dist;
@@ -65,7 +66,7 @@ TEST_CASE("send sends one message, and recv receives it") {
     on_ranks(kPairs, [](const Communicator& comm) {
         for (const std::size_t n : lengths(comm.size())) {
             INFO(
-                "rank 0 sends " << n << " floats to the last rank of " << comm.size()
+                "rank 0 sends " << counted(n, "float") << " to the last rank of " << comm.size()
                                 << ": one message of " << 4 * n << " bytes, and no other"
             );
             const Call call{.n = n};

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unistd.h>
 
+#include "course/protocol/counted.hpp"
 #include "tests/02_naive_collectives/shared_flags.hpp"
 #include "tests/harness/words/patterns.hpp"
 
@@ -45,7 +46,10 @@ void check_all_had_come(Barrier enter, int late, const Communicator& comm, int u
     }
     const Comparison all_in_time{
         missing.empty(), "it left, and " + ranks_text(missing) + " had not come yet"};
-    INFO(comm.size() << " ranks; rank " << late << " came late, and all others had to wait");
+    INFO(
+        counted(comm.size(), "rank")
+        << "; rank " << late << " came late, and all others had to wait"
+    );
     CHECK(all_in_time);
 }
 
@@ -95,7 +99,7 @@ void spends(
     on_ranks(worlds, [&](const Communicator& comm) {
         const Traffic traffic = record(comm, [&] { enter(comm); });
         const Comparison spent = within(traffic, cost(comm));
-        INFO(comm.size() << " ranks, a message without content does");
+        INFO(counted(comm.size(), "rank") << ", a message without content does");
         INFO(why);
         CHECK(spent);
     });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/02_naive_collectives/all_reduce.hpp"
 #include "exercises/03_ring_and_tree/halving_doubling.hpp"
 #include "exercises/03_ring_and_tree/recursive_doubling.hpp"
@@ -79,8 +80,8 @@ Comparison chosen(Algorithm got, std::size_t bytes, int p, LinkCost link) {
             ": that was right for the call before, as if something were left of it: in a static "
             "variable?";
     } else if (got == fastest(bytes / 4, p, link)) {
-        text += ": that is right for " + std::to_string(bytes / 4) +
-                " bytes: a float has four, and the model wants bytes";
+        text += ": that is right for " + counted(bytes / 4, "byte") +
+                ": a float has four, and the model wants bytes";
     } else if (got == fastest(bytes, p, {link.alpha_s, link.beta_s_per_byte})) {
         text += ": that is right if additions cost nothing, as if gamma were 0: where is gamma?";
     } else if (got == fastest(bytes, p, {0.0, link.beta_s_per_byte, link.gamma_s_per_byte})) {
@@ -116,8 +117,8 @@ bool alike(const Traffic& a, const Traffic& b) {
 }
 
 std::string words(const Traffic& t) {
-    return std::to_string(t.messages_sent) + " messages with " + std::to_string(t.bytes_sent) +
-           " bytes sent, partners: " + list(t.partners());
+    return counted(t.messages_sent, "message") + " with " + counted(t.bytes_sent, "byte") +
+           " sent, partners: " + list(t.partners());
 }
 
 /// Runs auto_all_reduce, then the algorithm that the model names, and compares their messages.
@@ -210,7 +211,7 @@ TEST_CASE("auto_all_reduce sends the messages of the fastest algorithm, and no o
         {5, 8, 3, 4, 2, 1}, [](int) { return std::size(kLinks); },
         [n](const Communicator& comm, std::size_t number) {
             const NamedLink& link = kLinks[number];
-            INFO(n << " floats, p = " << comm.size() << ", " << link.words);
+            INFO(counted(n, "float") << ", p = " << comm.size() << ", " << link.words);
             const Comparison messages = ran_the_fastest(n, link.cost, comm);
             CHECK(messages);
         }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 
 using namespace dist;
@@ -96,7 +97,7 @@ std::vector<Guess> count_guesses(double right, int algorithm, int p, double each
 }
 
 std::string shown(std::optional<std::size_t> bytes) {
-    return bytes ? std::to_string(*bytes) + " bytes" : "never";
+    return bytes ? counted(*bytes, "byte") : "never";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/gpu/collectives.hpp"
 #include "tests/harness/gpu/gpu.hpp"
 #include "tests/harness/words/cost.hpp"
@@ -92,8 +93,8 @@ TEST_CASE("nccl_ring_all_reduce sends at most 2(p-1) messages of one chunk, to i
             const long most_bytes = most_messages * ceil_div(n, p) * 4;
             INFO(
                 "n = " << n << ", p = " << p << ": rank " << comm.rank() << " sent "
-                       << traffic.messages_sent << " messages with " << traffic.bytes_sent
-                       << " bytes in all."
+                       << counted(traffic.messages_sent, "message") << " with "
+                       << traffic.bytes_sent << " bytes in all."
             );
             INFO(
                 "A ring needs " << most_messages << " messages with " << most_bytes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "course/protocol/counted.hpp"
 #include "course/protocol/protocol.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "tests/harness/words/patterns.hpp"
@@ -121,7 +122,7 @@ inline void segments_are_chunks(const Pipeline& pipeline) {
                 cut = {
                     false, "segment " + std::to_string(i) + " begins at element " +
                                std::to_string(got[i].first) + " and has " +
-                               std::to_string(got[i].second / 4) + " elements"};
+                               counted(got[i].second / 4, "element")};
             }
         }
         INFO(text_of(attempt, call, comm) << ": segment i is chunk_bounds(n, S, i)");

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/refusals.hpp"
@@ -287,8 +288,8 @@ TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
         for (const int root : {-1, comm.size()}) {
             for (const auto& parameters : {model(comm.rank()), none}) {
                 const std::string what = "root " + std::to_string(root) + " of " +
-                                         std::to_string(comm.size()) + " ranks, " +
-                                         std::to_string(parameters.size()) + " parameters";
+                                         counted(comm.size(), "rank") + ", " +
+                                         counted(parameters.size(), "parameter");
                 refuses(
                     comm, what, [&] { broadcast_parameters(parameters, root, comm); },
                     as_now(parameters)

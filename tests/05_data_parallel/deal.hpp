@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "tests/harness/words/compare.hpp"
 
@@ -47,7 +48,7 @@ inline std::string text_of(const Indices& examples) {
 
 inline std::string text_of(const Deal& deal) {
     std::ostringstream text;
-    text << deal.n << " examples, " << deal.p << (deal.p == 1 ? " rank" : " ranks") << ", batch "
+    text << counted(deal.n, "example") << ", " << counted(deal.p, "rank") << ", batch "
          << deal.options.batch << (deal.options.drop_last ? ", drop_last" : ", padded")
          << (deal.options.shuffle ? "" : ", not shuffled");
     return text.str();

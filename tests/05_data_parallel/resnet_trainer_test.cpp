@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
 #include "tests/harness/words/throws.hpp"
@@ -273,9 +274,9 @@ Comparison as_often_as_needed(const SmallParts& parts, const Run& run) {
         if (more != 0) {
             const std::size_t made = parts.counts().at(call);
             return {
-                false, call + " was called " + std::to_string(made) + " times; expected " +
-                           std::to_string(made - more) + " in " + std::to_string(steps) +
-                           " steps and " + std::to_string(epochs.size()) + " epochs"};
+                false, call + " was called " + counted(made, "time") + "; expected " +
+                           std::to_string(made - more) + " in " + counted(steps, "step") + " and " +
+                           counted(epochs.size(), "epoch")};
         }
     }
     return {};
@@ -298,15 +299,15 @@ void trains(const Run& run, const std::vector<int>& worlds) {
         SmallParts parts(run, comm);
         resnet_trainer(parts);
         INFO(
-            "a run from step " << run.done << " to " << run.steps << ", " << run.epoch_steps
-                               << " steps an epoch"
+            "a run from step " << run.done << " to " << run.steps << ", "
+                               << counted(run.epoch_steps, "step") << " an epoch"
         );
         CHECK(parts.in_order());
         CHECK(parts.step() == std::max(run.done, run.steps));
         CHECK(after("tests", parts.tests(), ends(run)));
         CHECK(after("checkpoints", parts.saves(), ends(run)));
         CHECK(as_often_as_needed(parts, run));
-        INFO("weights, against one process with the data of all " << comm.size() << " ranks");
+        INFO("weights, against one process with the data of all " << counted(comm.size(), "rank"));
         CHECK(same(parts.weights(), parts.expected_weights(), 1e-5));
     });
 }
@@ -323,7 +324,7 @@ TEST_CASE("train_step makes gradients, exchanges them, and takes the step with t
                 train_step(parts);
             }
             CHECK(parts.in_order());
-            INFO(steps << " steps; backward() adds to the gradients that are there");
+            INFO(counted(steps, "step") << "; backward() adds to the gradients that are there");
             CHECK(same(parts.weights(), parts.expected_weights(), 1e-6));
         }
     });

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/tensors.hpp"
@@ -245,7 +246,7 @@ TEST_CASE("simple_model refuses other operations, and an x that is not one numbe
             x.requires_grad_();
             x.mutable_grad() = at::full(x.sizes(), 100, at::kFloat);  // of a step before
             refuses(
-                comm, std::string(name(op)) + " of " + std::to_string(x.numel()) + " elements",
+                comm, std::string(name(op)) + " of " + counted(x.numel(), "element"),
                 [&] { simple_model(x, kRate, op, comm); }, as_now({x})
             );
         };

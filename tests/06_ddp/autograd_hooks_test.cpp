@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "course/protocol/counted.hpp"
 #include "tests/06_ddp/reducer_life.hpp"
 #include "tests/06_ddp/training.hpp"
 #include "tests/harness/words/cost.hpp"
@@ -31,7 +32,10 @@ void means_everywhere(const std::vector<int>& worlds) {
             for (const int number : {1, 2, 3}) {
                 training.pass(turned(comm.rank(), number), gradients_of(comm, number));
                 const Comparison means = are_means(training.model, comm, number);
-                INFO("a limit of " << limit << " bytes, pass " << number << "; 2 has a new plan");
+                INFO(
+                    "a limit of " << counted(limit, "byte") << ", pass " << number
+                                  << "; 2 has a new plan"
+                );
                 CHECK(means);
             }
         }
@@ -249,7 +253,7 @@ TEST_CASE("a pass costs one ring all-reduce for each bucket, and the second a br
             const long order = number == 2 && comm.rank() == 0 ? p - 1 : 0;
             const Comparison spent =
                 within(traffic, {.messages_sent = at_most(2L * (p - 1) * buckets + order)});
-            INFO("pass " << number << " of 3, with " << buckets << " buckets");
+            INFO("pass " << number << " of 3, with " << counted(buckets, "bucket"));
             CHECK(spent);
         }
     });

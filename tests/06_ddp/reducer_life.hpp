@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "course/runtime/seeded.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/06_ddp/backward.hpp"
@@ -70,9 +71,8 @@ class ReducerLife {
         const Traffic traffic = record(comm_, [&] { reducer_->prepare_for_backward(); });
         if (traffic.counted && traffic.messages_sent != order) {
             return {
-                false, "prepare_for_backward() sent " + std::to_string(traffic.messages_sent) +
-                           " messages, and the order, where it is due, takes " +
-                           std::to_string(order)};
+                false, "prepare_for_backward() sent " + counted(traffic.messages_sent, "message") +
+                           ", and the order, where it is due, takes " + std::to_string(order)};
         }
         return compared();
     }

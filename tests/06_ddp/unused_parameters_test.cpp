@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/06_ddp/backward.hpp"
 #include "tests/06_ddp/drawn_graph.hpp"
@@ -50,7 +51,7 @@ void agrees(const std::vector<int>& worlds) {
             }
             const Sizes own = unused_on(comm.rank(), p, n);
             const Sizes nowhere = unused_everywhere(own, n, comm);
-            INFO("of " << n << " parameters, this rank does not use " << text_of({own}));
+            INFO("of " << counted(n, "parameter") << ", this rank does not use " << text_of({own}));
             INFO(
                 "used by none: 0, 4, ...; by one: 1, 5, ...; by all: 2, 6, ...; by all but one: 3, "
                 "7, ..."
@@ -280,7 +281,7 @@ TEST_CASE("unused_everywhere costs one ring all-reduce of n floats") {
                           .bytes_sent = at_most(messages * ceil_div(n, p) * 4),
                           .among = neighbours(comm)}
             );
-            INFO(n << " parameters");
+            INFO(counted(n, "parameter"));
             CHECK(spent);
         }
     });

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/07_zero/sharded_checkpoint.hpp"
 #include "tests/07_zero/models.hpp"
 
@@ -120,7 +121,7 @@ inline void loads_right(
     loaded.weights.fill_(kPadding);
     loaded.exp_avg.fill_(-kPadding);
     INFO(
-        "saved on " << step << " ranks, loaded on " << comm.size() << "; here "
+        "saved on " << counted(step, "rank") << ", loaded on " << comm.size() << "; here "
                     << text_of(loaded.parts)
     );
     const std::int64_t loaded_step = load_sharded(folder, loaded.parts, comm);

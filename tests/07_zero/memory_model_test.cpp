@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "course/protocol/counted.hpp"
 #include "tests/07_zero/model_bytes.hpp"
 
 using namespace dist;
@@ -117,7 +118,7 @@ TEST_CASE("largest_model leaves no room for one parameter more, padding and all"
                     for (const int p : {1, 2, 3, 8}) {
                         for (std::size_t room = 0; room <= 300; ++room) {
                             const Setting s{0, p, stage, precision, optimizer};
-                            INFO(text_of(s) << "; " << room << " bytes");
+                            INFO(text_of(s) << "; " << counted(room, "byte"));
                             REQUIRE(largest(room, s));
                         }
                     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/07_zero/memory_model.hpp"
 #include "tests/harness/harness.hpp"
 
@@ -31,7 +32,7 @@ struct Setting {
 
 inline std::string text_of(const Setting& s) {
     std::ostringstream text;
-    text << (s.n > 0 ? std::to_string(s.n) + " parameters, " : "") << "p = " << s.p << ", stage "
+    text << (s.n > 0 ? counted(s.n, "parameter") + ", " : "") << "p = " << s.p << ", stage "
          << kStageNames[static_cast<int>(s.stage)] << ", "
          << (s.precision == mixed ? "mixed" : "fp32") << ", "
          << kOptimizerNames[static_cast<int>(s.optimizer)];
@@ -81,7 +82,7 @@ inline Comparison part(
         return {};
     }
     std::ostringstream text;
-    text << what << ": expected " << right << " bytes, got " << got;
+    text << what << ": expected " << counted(right, "byte") << ", got " << got;
     const std::string overflow = lost_bits(got, each, elements);
     if (!overflow.empty()) {
         text << ": " << overflow;
@@ -98,8 +99,8 @@ inline Comparison part(
     } else if (got == each * s.n / p) {
         text << ": every shard has whole elements, and all are as long";
     } else if (elements > 0 && got % elements == 0) {
-        text << ": " << got / elements << " bytes an element, and it takes " << each << ": "
-             << reason;
+        text << ": " << counted(got / elements, "byte") << " an element, and it takes " << each
+             << ": " << reason;
     }
     return {false, text.str()};
 }
@@ -161,15 +162,15 @@ inline Comparison largest(std::size_t room, const Setting& s) {
         return {};
     }
     std::string text =
-        "expected " + std::to_string(right) + " parameters, got " + std::to_string(n) + ": ";
+        "expected " + counted(right, "parameter") + ", got " + std::to_string(n) + ": ";
     const std::string overflow = lost_bits(n, 1, right);
     if (!overflow.empty()) {
         text += overflow;
     } else if (n < right) {
         text += std::to_string(right - n) + " more have room, in " +
-                std::to_string(total_of(right, s)) + " bytes";
+                counted(total_of(right, s), "byte");
     } else if (n / 2 <= right) {
-        text += "they take " + std::to_string(total_of(n, s)) + " bytes";
+        text += "they take " + counted(total_of(n, s), "byte");
     } else {
         text += "far too many have room; was a number too large for its type?";
     }

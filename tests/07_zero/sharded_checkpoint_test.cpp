@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "course/nn/memory.hpp"
+#include "course/protocol/counted.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "tests/07_zero/checkpoints.hpp"
 #include "tests/07_zero/held_parts.hpp"
@@ -111,7 +112,7 @@ TEST_CASE("tensors may have more than 2^31 elements, and more than 2^53") {
             const std::int64_t length = (large + 5 + p - 1) / p;
             const Names names = {"large", "small"};
             const Parts parts = parts_of_shard(names, tensors, one.expand({length}), comm);
-            INFO("a tensor of " << large << " elements and one of 5, on " << p << " ranks");
+            INFO("a tensor of " << large << " elements and one of 5, on " << counted(p, "rank"));
             REQUIRE_FALSE(parts.empty());
             const std::int64_t first = comm.rank() * length;
             const Parts right = {
@@ -278,7 +279,10 @@ TEST_CASE("a save leaves a part of each rank and the index, and nothing of saves
             on_first(p, comm, [&](const Communicator& some) {
                 save_sharded(folder, 1, ten(0), some);
                 const std::vector<std::string> files = files_in(folder);
-                INFO("saved on " << p << " ranks; notes are no part of it: " << text_of(files));
+                INFO(
+                    "saved on " << counted(p, "rank")
+                                << "; notes are no part of it: " << text_of(files)
+                );
                 CHECK(files.size() == static_cast<std::size_t>(p) + 2);
                 CHECK(std::ranges::count(files, "index") == 1);
                 CHECK(std::ranges::count(files, "notes") == 1);

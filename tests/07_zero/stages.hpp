@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/07_zero/models.hpp"
 #include "tests/harness/words/refusals.hpp"
@@ -38,7 +39,7 @@ inline void trains(
     for (int step = 1; step <= 3; ++step) {
         training.step(gradients(model(shapes), comm.rank(), step));
         const std::vector<float> weights = training.weights();
-        INFO(name_of(options) << ", " << n << " elements, step " << step);
+        INFO(name_of(options) << ", " << counted(n, "element") << ", step " << step);
         const Comparison result = as_trained(weights, shapes, options, step, comm);
         REQUIRE(result);
         const Comparison alike = same_on_all_ranks(weights, comm);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/07_zero/lived.hpp"
 #include "tests/07_zero/memory.hpp"
 #include "tests/07_zero/net.hpp"
@@ -50,7 +51,7 @@ TEST_CASE("flatten_parameters lays parameters side by side, and fills the row up
                 const auto ranks = static_cast<std::size_t>(p);
                 expected.resize((n + ranks - 1) / ranks * ranks);
                 const at::Tensor row = flatten_parameters(parameters, p);
-                INFO(n << " elements, " << p << " shards");
+                INFO(counted(n, "element") << ", " << counted(p, "shard"));
                 REQUIRE(row.dim() == 1);
                 const Comparison result = same(elements(row), expected);
                 CHECK(result);
@@ -235,7 +236,10 @@ TEST_CASE("a step sends as much as one ring all-reduce, and no more") {
                 backward(parameters, gradients(parameters, comm.rank(), 1));
                 optimizer.step();
             });
-            INFO(n << " parameters: 2(p-1) messages of a shard, " << shard << " floats");
+            INFO(
+                counted(n, "parameter")
+                << ": 2(p-1) messages of a shard, " << counted(shard, "float")
+            );
             const Comparison spent = within(
                 traffic, {.messages_sent = at_most(2L * (p - 1)),
                           .bytes_sent = exactly(2L * (p - 1) * float_bytes(shard)),

@@ -15,7 +15,6 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +22,6 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <string>
-#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -84,33 +82,6 @@ std::string without_hexadecimals(const std::string& text) {
     return without;
 }
 
-// Tests write "n floats", and one of the n is 1.
-std::string with_singulars(std::string text) {
-    constexpr std::array<std::string_view, 19> kWords = {
-        "floats", "bytes",    "messages",   "ranks",         "elements",    "values",   "rounds",
-        "steps",  "segments", "chunks",     "contributions", "collectives", "partners", "blocks",
-        "lines",  "tensors",  "parameters", "buckets",       "repetitions"};
-    const auto in_word = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
-    for (std::size_t at = text.find("1 "); at != std::string::npos; at = text.find("1 ", at + 1)) {
-        if (at > 0 && (in_word(text[at - 1]) || std::strchr(".,-", text[at - 1]) != nullptr)) {
-            continue;  // the end of another number
-        }
-        if (at > 1 && text[at - 1] == ' ' && std::strchr("-+*/", text[at - 2]) != nullptr) {
-            continue;  // p - 1 rounds
-        }
-        for (const std::string_view word : kWords) {
-            const std::size_t end = at + 2 + word.size();
-            if (text.compare(at + 2, word.size(), word) == 0 &&
-                (end == text.size() || !in_word(text[end]))) {
-                text.erase(end - 1, 1);
-            }
-        }
-    }
-    return text;
-}
-
 struct Listener : ListenerBase {
     using ListenerBase::ListenerBase;
 
@@ -130,12 +101,11 @@ struct Listener : ListenerBase {
         if (!result.isOk() && test_is_selected()) {
             Failure failure;
             failure.expression = result.getExpressionInMacro();
-            failure.expansion =
-                with_singulars(without_hexadecimals(result.getExpandedExpression()));
+            failure.expansion = without_hexadecimals(result.getExpandedExpression());
             failure.file = result.getSourceInfo().file;
             failure.line = static_cast<int>(result.getSourceInfo().line);
             for (const auto& message : stats.infoMessages) {
-                failure.info.push_back(with_singulars(message.message));
+                failure.info.push_back(message.message);
             }
             add_failure(std::move(failure));
         }

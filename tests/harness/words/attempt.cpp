@@ -1,5 +1,6 @@
 #include "tests/harness/words/attempt.hpp"
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/words/cost.hpp"
 
 namespace dist::harness {
@@ -8,8 +9,8 @@ std::string text_of(const Attempt& attempt, const Call& call, const Communicator
     std::string text = attempt.takes.op ? std::string(name(call.op)) + " of " : "";
     const std::size_t n =
         attempt.takes.blocks ? static_cast<std::size_t>(ceil_div(call.n, comm.size())) : call.n;
-    text += attempt.takes.blocks ? std::to_string(comm.size()) + " blocks of " : "";
-    text += std::to_string(n) + (n == 1 ? " float" : " floats");
+    text += attempt.takes.blocks ? counted(comm.size(), "block") + " of " : "";
+    text += counted(n, "float");
     if (call.values == Values::negative || call.values == Values::positive) {
         text += call.values == Values::negative ? ", all negative" : ", all positive";
     }
@@ -17,8 +18,7 @@ std::string text_of(const Attempt& attempt, const Call& call, const Communicator
         text += ", root " + std::to_string(call.root);
     }
     if (attempt.takes.segments) {
-        text +=
-            ", " + std::to_string(call.segments) + (call.segments == 1 ? " segment" : " segments");
+        text += ", " + counted(call.segments, "segment");
     }
     text += ", p = " + std::to_string(comm.size());
     return attempt.note ? text + "; " + attempt.note(call, comm) : text;

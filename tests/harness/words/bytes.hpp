@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/words/compare.hpp"
 
 namespace dist::harness {
@@ -29,7 +30,7 @@ inline Comparison same_bytes(
         return {};
     }
     const std::string text =
-        "expected " + std::to_string(expected) + " bytes, got " + std::to_string(got);
+        "expected " + counted(expected, "byte") + ", got " + std::to_string(got);
     for (const ByteSuspicion& known : wholes) {
         if (got == known.bytes) {
             return {false, text + ": " + known.sentence};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
@@ -36,7 +37,7 @@ Comparison same(
 ) {
     if (got.size() != expected.size()) {
         return {
-            false, "expected " + std::to_string(expected.size()) + " elements, got " +
+            false, "expected " + counted(expected.size(), "element") + ", got " +
                        std::to_string(got.size())};
     }
     // written so that NaN differs from everything; nothing is near infinity

@@ -111,8 +111,8 @@ ncclResult_t add(ncclComm* comm, Call call) {
     const auto bytes = static_cast<std::size_t>(call.bytes);
     if (!dist::stand_in::is_device_memory(call.data, bytes)) {
         throw Error(
-            std::string(call.is_send ? "ncclSend" : "ncclRecv") + " of " + std::to_string(bytes) +
-            " bytes: this is not memory of the GPU, or not all of it is"
+            std::string(call.is_send ? "ncclSend" : "ncclRecv") + " of " + counted(bytes, "byte") +
+            ": this is not memory of the GPU, or not all of it is"
         );
     }
     call.asked_at = std::make_shared<Frames>();
