@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <string>
 #include <unistd.h>
@@ -97,29 +96,6 @@ const TestResult* worth_drawing(const Result& result) {
     );
 }
 
-bool is_collective(const Exercise& exercise) {
-    return exercise.chapter.starts_with("02") || exercise.chapter.starts_with("03");
-}
-
-/// The collectives of chapters 02 and 03 that an exercise calls, or those that it calls call; none if it is one.
-std::vector<std::string> collectives_below(const Manifest& manifest, const Exercise& exercise) {
-    std::vector<std::string> names;
-    if (is_collective(exercise)) {
-        return names;
-    }
-    for (const std::string& name : exercise.uses) {
-        if (is_collective(manifest.find(name))) {
-            names.push_back(name);
-        }
-    }
-    for (const std::string& name : exercise.uses) {
-        if (names.empty()) {
-            names = collectives_below(manifest, manifest.find(name));
-        }
-    }
-    return names;
-}
-
 std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     const std::size_t seen = columns_of(STDOUT_FILENO);
     const auto columns = static_cast<int>(seen > kMostColumns ? kPaperColumns : seen);
@@ -131,7 +107,6 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
             ? "pass on " + ranks
             : fmt::format("{} on {}: {}", name_of(test.status), ranks, in_one_line(test))
     );
-    out += drawing.collectives.empty() ? "" : drawing.collectives + "\n";
     out += "\n" + pictures::lanes(drawing.diagram, drawing.messages, size);
     for (const RankResult& rank : test.per_rank) {
         out += drawing.diagram.stuck.empty() ? "" : rank_line(rank) + "\n";
@@ -184,11 +159,7 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
     if (test == nullptr) {
         refuse_without_messages(result, arguments);
     }
-    Drawing drawing = drawing_of(*test, exercise.name);
-    if (const auto names = collectives_below(manifest, exercise); !names.empty()) {
-        drawing.collectives = fmt::format("messages of {}", fmt::join(names, ", "));
-        drawing.diagram.legend += "; " + drawing.collectives;
-    }
+    const Drawing drawing = drawing_of(*test, exercise.name);
     print_folded(text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
     if (!arguments.text) {
         write_files(drawing, *test, folder);
@@ -263,6 +234,8 @@ void add_trace(Command& app, Context& context) {
     command.footer(
         "Each column is a rank, and each arrow a message. Time goes downward in rounds: in each "
         "round a rank sends one message and receives one.\n"
+        "Above a round stand the collectives of chapters 02 and 03 whose messages it has, and the\n"
+        "line that calls them.\n"
         "Red are messages beyond what the test allows, and messages that nobody took.\n"
         "  ./shardlings trace ring_all_reduce\n"
         "  ./shardlings trace ring_shift -n 3 --text\n"

@@ -62,9 +62,11 @@ int nearness(const std::string& place, const fs::path& file, const fs::path& roo
 }
 
 /// The places of a stack, innermost first.
-Places stack_of(const RankResult& rank, const std::map<std::uint64_t, Places>& places) {
+Places stack_of(
+    const std::vector<std::uint64_t>& frames, const std::map<std::uint64_t, Places>& places
+) {
     Places stack;
-    for (const std::uint64_t frame : rank.frames) {
+    for (const std::uint64_t frame : frames) {
         if (const auto found = places.find(frame); found != places.end()) {
             stack.insert(stack.end(), found->second.begin(), found->second.end());
         }
@@ -90,6 +92,30 @@ void locate_rank(
     }
 }
 
+/// The collective of chapters 02 and 03 that a stack is in, and the line that called it: "ring_all_gather
+/// zero2.cpp:57". Of several it is the outermost that the file under test called. Empty if there is none.
+std::string call_in(const Places& stack, const fs::path& file, const fs::path& root) {
+    std::string collective;
+    std::string caller;
+    for (const std::string& place : stack) {
+        const fs::path path = place.substr(0, place.rfind(':'));
+        const std::string relative = path.lexically_relative(root).string();
+        const int near = nearness(place, file, root);
+        if (near == kReference &&
+            (relative.starts_with("solutions/02") || relative.starts_with("solutions/03"))) {
+            collective = path.stem().string();
+            caller.clear();
+        } else if (near > 0 && caller.empty()) {
+            caller =
+                near < kReference ? "   of the test" : "   " + fs::path(place).filename().string();
+        }
+        if (near == kUnderTest) {
+            break;
+        }
+    }
+    return collective.empty() ? "" : collective + caller;
+}
+
 }  // namespace
 
 void locate(
@@ -103,6 +129,9 @@ void locate(
     for (const TestResult& test : tests) {
         for (const RankResult& rank : test.status == State::not_started ? none : test.per_rank) {
             addresses.insert(rank.frames.begin(), rank.frames.end());
+            for (const auto& stack : rank.log.stacks) {
+                addresses.insert(stack.begin(), stack.end());
+            }
         }
     }
     if (addresses.empty()) {
@@ -111,7 +140,10 @@ void locate(
     const auto places = places_of(context, executable, addresses);
     for (TestResult& test : tests) {
         for (RankResult& rank : test.per_rank) {
-            locate_rank(rank, stack_of(rank, places), file, context.root);
+            locate_rank(rank, stack_of(rank.frames, places), file, context.root);
+            for (const auto& stack : rank.log.stacks) {
+                rank.log.calls.push_back(call_in(stack_of(stack, places), file, context.root));
+            }
         }
     }
 }

@@ -9,8 +9,8 @@
 namespace dist::cli {
 
 /// Fills every `where` of `tests` from the frames: the innermost one in `file`, the file under
-/// test, otherwise in a reference solution, otherwise in the test; and every `reference` that the file
-/// under test called there.
+/// test, otherwise in a reference solution, otherwise in the test; every `reference` that the file
+/// under test called there; and the calls of traced messages.
 void locate(
     const Context& context,
     const std::filesystem::path& executable,

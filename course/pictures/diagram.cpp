@@ -82,8 +82,21 @@ std::string gaps_of(const Layout& layout, const Folded& folded) {
         text += fmt::format(
             "<rect x='16' y='{0}' width='{1}' height='{2}' fill='#f3f4f6'/>\n"
             "<text x='26' y='{3}' fill='#4b5563' text-anchor='start'>... {4}</text>\n",
-            y_of(layout, gap.after) + 10, layout.width() - 32, kGapPx - 20,
-            y_of(layout, gap.after) + kGapPx / 2 + 4, gap.text
+            y_of(layout, gap.after) + 12, layout.width() - 32, kGapPx - 22,
+            y_of(layout, gap.after) + kGapPx / 2 + 5, gap.text
+        );
+    }
+    return text;
+}
+
+std::string headings_of(const Layout& layout) {
+    std::string text;
+    for (const auto& [round, calls] : layout.headings) {
+        const int y = begin_of(layout, round - 1);
+        text += fmt::format(
+            "<rect x='16' y='{}' width='{}' height='20' fill='#eff6ff'/>\n"
+            "<text x='26' y='{}' fill='{}' text-anchor='start' xml:space='preserve'>{}</text>\n",
+            y - 32, layout.width() - 32, y - 18, kDark, calls
         );
     }
     return text;
@@ -231,7 +244,8 @@ std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messag
     const Layout layout = lay_out(diagram, folded, messages);
     std::string text = opening(diagram, layout, description(folded)) +
                        rounds_and_lanes(diagram, layout, folded) + waits_of(layout) +
-                       arrows_of(layout) + labels_of(layout) + gaps_of(layout, folded);
+                       arrows_of(layout) + labels_of(layout) + gaps_of(layout, folded) +
+                       headings_of(layout);
     text += "<g fill='#4b5563' text-anchor='start'>\n";
     int y = begin_of(layout, layout.rounds) + 36;
     for (const Caption& caption : layout.captions) {

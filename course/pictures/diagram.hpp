@@ -46,6 +46,8 @@ struct Diagram {
     bool circle = false;      // cut open: the first ranks stand on the right once more
     bool in_bytes = false;    // the totals; otherwise in floats
     bool folds = false;       // of many rounds, those that repeat are drawn once
+    std::vector<std::string> calls =
+        {};  // whose messages: by MessageRecord::call; told above the first round of each
     // of a program that may be wrong:
     bool shows_waits = false;               // rounds that a rank spends in waiting are marked
     std::set<int> stuck = {};               // ranks that wait to the end, in vain

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -27,12 +28,12 @@ int rounds_of(const std::vector<MessageRecord>& messages) {
 
 /// A number for each round: equal where the same messages arrive.
 std::vector<int> kinds_of(const std::vector<MessageRecord>& messages) {
-    using Kind = std::vector<std::array<int, 6>>;
+    using Kind = std::vector<std::array<int, 7>>;
     std::vector<Kind> rounds(static_cast<std::size_t>(rounds_of(messages)));
     for (const MessageRecord& message : messages) {
         rounds[static_cast<std::size_t>(message.end - 1)].push_back(
             {message.src, message.dst, message.bytes, message.end - message.begin,
-             message.is_lost ? 1 : 0, message.is_excess ? 1 : 0}
+             message.is_lost ? 1 : 0, message.is_excess ? 1 : 0, message.call}
         );
     }
     std::map<Kind, int> numbers;
@@ -147,6 +148,31 @@ Folded fold(const std::vector<MessageRecord>& messages) {
         folded.messages.push_back(message);
     }
     return folded;
+}
+
+std::map<int, std::string> headings_of(
+    const Folded& folded, const std::vector<std::string>& calls
+) {
+    std::map<int, std::set<int>> by_round;
+    for (const MessageRecord& message : folded.messages) {
+        if (static_cast<std::size_t>(message.call) < calls.size()) {
+            by_round[message.end].insert(message.call);
+        }
+    }
+    std::map<int, std::string> headings;
+    std::set<int> before;
+    for (const auto& [round, now] : by_round) {
+        std::string text;
+        for (const int call : now) {
+            const std::string& name = calls[static_cast<std::size_t>(call)];
+            text += (text.empty() || name.empty() ? "" : "; ") + name;
+        }
+        if (now != before && !text.empty()) {
+            headings[round] = text;
+        }
+        before = now;
+    }
+    return headings;
 }
 
 }  // namespace dist::pictures

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct Folded {
 ///
 /// messages  as recorded_messages() leaves them.
 Folded fold(const std::vector<harness::MessageRecord>& messages);
+
+/// What stands above a drawn round: the calls whose messages arrive in it, where they are others than in the round before.
+std::map<int, std::string> headings_of(const Folded& folded, const std::vector<std::string>& calls);
 
 /// All rounds, each drawn.
 Folded unfolded(const std::vector<harness::MessageRecord>& messages);

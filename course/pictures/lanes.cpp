@@ -73,8 +73,13 @@ class Lanes {
     [[nodiscard]] std::string text() const {
         const std::string end = legend();
         std::vector<std::string> rounds;
+        const auto headings = headings_of(folded_, diagram_.calls);
         for (int round = 1; round <= rounds_; ++round) {
-            rounds.push_back(text_of(round) + gap_after(round));
+            const auto heading = headings.find(round);
+            rounds.push_back(
+                (heading == headings.end() ? "" : heading->second + "\n") + text_of(round) +
+                gap_after(round)
+            );
         }
         const int room = size_.lines == 0 ? std::numeric_limits<int>::max()
                                           : size_.lines - 3 - (end.empty() ? 0 : 1);

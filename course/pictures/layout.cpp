@@ -115,12 +115,16 @@ void place_rounds(Layout& layout, const std::vector<Gap>& gaps) {
         far = std::max(far, std::abs(arrow.dst - arrow.src));
     }
     const int least_px = layout.rounds > 12 ? 30 : 46;
-    layout.y = layout.begins = {92};
+    const auto heading_px = [&](int round) {
+        return layout.headings.contains(round) ? kHeadingPx : 0;
+    };
+    layout.y = {92};
+    layout.begins = {92 + heading_px(1)};
     for (const int far : farthest) {
         layout.y.push_back(layout.begins.back() + least_px + 10 * far);
-        const bool gap =
-            std::ranges::find(gaps, std::ssize(layout.y) - 1, &Gap::after) != gaps.end();
-        layout.begins.push_back(layout.y.back() + (gap ? kGapPx : 0));
+        const int round = static_cast<int>(std::ssize(layout.y)) - 1;
+        const bool gap = std::ranges::find(gaps, round, &Gap::after) != gaps.end();
+        layout.begins.push_back(layout.y.back() + (gap ? kGapPx : 0) + heading_px(round + 1));
     }
 }
 
@@ -142,6 +146,7 @@ Layout lay_out(
     layout.rounds = diagram.stuck.empty() ? 0 : 1;
     add_arrows(layout, diagram, folded.messages);
     layout.waits = waits_of(diagram, folded.messages, layout.rounds);
+    layout.headings = headings_of(folded, diagram.calls);
     place_rounds(layout, folded.gaps);
     int widest = 50;
     for (const Arrow& arrow : layout.arrows) {

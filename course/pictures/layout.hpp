@@ -1,6 +1,7 @@
 // Where things stand in a diagram. Whole pixels: nothing depends on how a machine rounds.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,7 +16,8 @@ namespace dist::pictures {
 inline constexpr int kCharacterPx = 7;  // a wide one of 12 px, so that any font fits
 inline constexpr int kLabelPx = 18;     // a label's height
 inline constexpr int kLinePx = 20;      // of text, at the bottom
-inline constexpr int kGapPx = 28;       // between rounds, where others are left out
+inline constexpr int kGapPx = 44;       // between rounds, where others are left out
+inline constexpr int kHeadingPx = 36;   // above a round, where its calls are named
 
 inline int width_of(const std::string& text) {
     return kCharacterPx * static_cast<int>(text.size()) + 10;
@@ -46,7 +48,8 @@ struct Layout {
     std::vector<Caption> captions;
     std::vector<int> y;  // of the first round's beginning, and of the end of each
     std::vector<int>
-        begins;  // of the round that comes next: lower than y where a gap is told between
+        begins;  // of the round that comes next: lower than y where something is told between
+    std::map<int, std::string> headings;  // above rounds
     int rounds = 0;
     int first = 0;  // lane
     int last = 0;

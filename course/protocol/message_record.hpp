@@ -15,6 +15,7 @@ struct MessageRecord {
     float first = 0;         // its first float: data[i] = i tells which part of the data it carries
     bool is_excess = false;  // it is more than its sender may send
     bool is_lost = false;    // nobody took it: `end` is begin + 1
+    int call = 0;            // whose message it is: see trace::Timeline
 };
 
 }  // namespace dist::harness

@@ -84,6 +84,9 @@ Drawing drawing_of(const TestResult& test, const std::string& exercise) {
     trace::Timeline timeline = trace::timeline_of(logs_of(test));
     Drawing drawing = drawing_of(test, exercise, std::move(timeline.messages));
     drawing.cut = timeline.cut;
+    for (const std::string& call : timeline.calls) {
+        drawing.diagram.calls.push_back(xml(call));
+    }
     if (timeline.right_rounds != Limits::kAny) {
         drawing.diagram.right_rounds = timeline.right_rounds;
     }
@@ -113,7 +116,13 @@ Drawing drawing_of(
         return message.bytes % sizeof(float) == 0;
     });
     diagram.in_bytes = !in_floats;
-    diagram.label = in_floats ? pictures::floats() : pictures::bytes();
+    diagram.label = [length = in_floats
+                                  ? pictures::floats()
+                                  : pictures::bytes()](const harness::MessageRecord& message) {
+        pictures::Label label = length(message);
+        label.colour = std::max(0, message.call - 1);  // one for each call
+        return label;
+    };
     for (const RankResult& rank : test.per_rank) {
         if (waits(rank)) {
             diagram.stuck.insert(rank.rank);

@@ -12,9 +12,8 @@ namespace dist::cli {
 struct Drawing {
     pictures::Diagram diagram;
     std::vector<harness::MessageRecord> messages;
-    bool cut = false;              // there were more
-    int to_themselves = 0;         // messages of a rank to itself, which are not drawn
-    std::string collectives = {};  // whose messages they are, where the exercise calls them
+    bool cut = false;       // there were more
+    int to_themselves = 0;  // messages of a rank to itself, which are not drawn
 };
 
 /// The last piece of code that the test looked at.

@@ -1,9 +1,11 @@
 // What the threads of a rank did with messages, as the harness logs it and as it stands in a record.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace dist::trace {
@@ -37,6 +39,10 @@ struct Log {
     std::vector<Step> steps;
     bool cut = false;  // there were more
     Limits limits;
+    /// Who made each of its sends, in their order, where `trace` asks: a stack, innermost first. The launcher makes
+    /// "ring_all_gather   zero2.cpp:57" of it.
+    std::vector<std::vector<std::uint64_t>> stacks = {};
+    std::vector<std::string> calls = {};
 };
 
 inline constexpr std::size_t kMostSteps = 2000;  // of a rank, in a record

@@ -27,6 +27,9 @@ inline nlohmann::json to_json(const Log& log) {
         {"messages", limits.messages},
         {"bytes", limits.bytes},
         {"rounds", limits.rounds}};
+    if (!log.stacks.empty()) {
+        out["stacks"] = log.stacks;
+    }
     if (limits.partners) {
         out["partners"] = *limits.partners;
     }
@@ -57,6 +60,7 @@ inline Log log_of(const nlohmann::json& in) {
     if (in.contains("partners")) {
         log.limits.partners = in["partners"].get<std::set<int>>();
     }
+    log.stacks = in.value("stacks", log.stacks);
     return log;
 }
 

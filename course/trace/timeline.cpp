@@ -35,6 +35,16 @@ std::vector<std::vector<Step>> steps_of(const std::vector<Log>& logs) {
     return steps;
 }
 
+/// The place of `call` in `calls`, where it is added if it is new.
+int number_of(const std::string& call, std::vector<std::string>& calls) {
+    const auto found = std::ranges::find(calls, call);
+    const auto number = found - calls.begin();
+    if (found == calls.end()) {
+        calls.push_back(call);
+    }
+    return static_cast<int>(number);
+}
+
 }  // namespace
 
 Timeline timeline_of(const std::vector<Log>& logs) {
@@ -45,6 +55,7 @@ Timeline timeline_of(const std::vector<Log>& logs) {
     for (std::size_t rank = 0; rank < logs.size(); ++rank) {
         const Log& log = logs[rank];
         Excess is_excess(log.limits);
+        std::size_t sends = 0;
         timeline.cut = timeline.cut || log.cut;
         timeline.right_rounds = std::min(timeline.right_rounds, log.limits.rounds);
         for (const Step& step : log.steps) {
@@ -60,6 +71,9 @@ Timeline timeline_of(const std::vector<Log>& logs) {
             message.begin = std::max(departure->begin, 0);
             message.end = message.is_lost ? message.begin + 1 : departure->end;
             message.is_excess = is_excess(step);
+            message.call =
+                sends < log.calls.size() ? number_of(log.calls[sends], timeline.calls) : 0;
+            ++sends;
             timeline.messages.push_back(message);
             ++departure;
         }

@@ -1,6 +1,7 @@
 // What all ranks did with messages, brought together.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "course/protocol/message_record.hpp"
@@ -13,7 +14,8 @@ struct Timeline {
         messages;  // in the order of their last rounds, then of senders
     int rounds = 0;
     long right_rounds = Limits::kAny;
-    bool cut = false;  // there was more
+    bool cut = false;                       // there was more
+    std::vector<std::string> calls = {""};  // of MessageRecord::call; 0: not known
 };
 
 /// Logs by rank; one that is empty stands for a rank that left none.

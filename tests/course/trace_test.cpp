@@ -155,6 +155,7 @@ TEST_CASE("a log comes back from its record as it was") {
     Log log = ring(3, 2).logs[1];
     log.limits.messages = 7;
     log.limits.partners = std::set<int>{0, 2};
+    log.stacks = {{16, 32}, {48}};
     const Log back = trace::log_of(nlohmann::json::parse(trace::to_json(log).dump()));
     REQUIRE(back.steps.size() == log.steps.size());
     for (std::size_t i = 0; i < log.steps.size(); ++i) {
@@ -164,6 +165,7 @@ TEST_CASE("a log comes back from its record as it was") {
     }
     CHECK(back.limits.messages == 7);
     CHECK(back.limits.partners == log.limits.partners);
+    CHECK(back.stacks == log.stacks);
     CHECK_FALSE(back.cut);
     log.steps.resize(trace::kMostSteps + 1);
     const Log longer = trace::log_of(trace::to_json(log));
@@ -259,6 +261,21 @@ TEST_CASE("of many rounds those that repeat are drawn once, one alone or several
     CHECK(has(svg, "114 messages, 38 rounds; a rank sends at most 133 floats"));
     ranks.logs[0].limits.rounds = 30;  // each round counts where some are too many
     CHECK(has(text_of(test_of(ranks.logs)), "round 38"));
+}
+
+TEST_CASE("above its first round stands the call whose messages come, and the line that made it") {
+    Ranks ranks = ring(3, 3);
+    for (Log& log : ranks.logs) {
+        log.calls = {
+            "ring_reduce_scatter   zero2.cpp:40", "ring_reduce_scatter   zero2.cpp:40",
+            "ring_all_gather   zero2.cpp:57"};
+    }
+    const std::string text = text_of(test_of(ranks.logs));
+    INFO(text);
+    CHECK(has(text, "ring_reduce_scatter   zero2.cpp:40\nround 1 "));
+    CHECK(has(text, "ring_all_gather   zero2.cpp:57\nround 3 "));
+    CHECK_FALSE(has(text, "zero2.cpp:40\nround 2 "));
+    CHECK(has(svg_of(test_of(ranks.logs)), ">ring_all_gather   zero2.cpp:57<"));
 }
 
 TEST_CASE("the picture marks the same, and holds what it is given as text") {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 
 #include <mpi.h>
 
@@ -22,6 +23,7 @@ using trace::Schedule;
 // What every rank of `comm` holds, by rank. Whoever comes through the gate takes part in both calls.
 template <class T>
 std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communicator& comm) {
+    static_assert(std::is_trivially_copyable_v<T>);
     gate();
     const int my_bytes = static_cast<int>(mine.size() * sizeof(T));
     std::vector<int> bytes(static_cast<std::size_t>(comm.size()));

@@ -1,10 +1,13 @@
 #include "tests/harness/mpi/traffic.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
+#include "course/protocol/protocol.hpp"
 #include "course/runtime/clock.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
 namespace {
@@ -18,6 +21,7 @@ std::mutex traffic_lock;
 Traffic so_far;
 std::vector<Received> received;
 std::vector<Step> steps;
+std::vector<std::vector<std::uint64_t>> stacks;  // of sends, where `trace` asks for them
 bool logs = false;
 // Numbers are never used again: a message of an earlier log is known as such.
 int last_message = 0;
@@ -41,6 +45,15 @@ void log(Step step) {
     }
 }
 
+void log_stack() {
+    static const bool traces = std::getenv(kEnvTrace) != nullptr;
+    if (traces && logs) {
+        Frames frames{};
+        capture_frames(frames);
+        stacks.emplace_back(frames.address, frames.address + frames.count);
+    }
+}
+
 }  // namespace
 
 Waiting::Waiting() {
@@ -56,6 +69,7 @@ void reset_traffic() {
     so_far = Traffic{};
     received.clear();
     steps.clear();
+    stacks.clear();
     logs = true;
 }
 
@@ -65,9 +79,9 @@ std::vector<Step> end_log() {
     return steps;
 }
 
-std::vector<Step> last_log() {
+trace::Log last_log() {
     const std::scoped_lock guard(traffic_lock);
-    return steps;
+    return {.steps = steps, .limits = {}, .stacks = stacks};
 }
 
 Traffic traffic() {
@@ -80,6 +94,7 @@ int count_send(int dst, int peer, int tag, int payload_bytes) {
     ++so_far.messages_sent;
     so_far.bytes_sent += payload_bytes;
     so_far.sent_to.insert(dst);
+    log_stack();
     log({.did = Did::send, .id = ++last_message, .peer = peer, .tag = tag, .bytes = payload_bytes});
     return last_message;
 }

@@ -18,7 +18,7 @@ void reset_traffic();
 std::vector<Step> end_log();
 
 /// The log, ended or not: in a record, what the code under test did last.
-std::vector<Step> last_log();
+trace::Log last_log();
 
 /// What this rank sent and received since; without rounds.
 Traffic traffic();

@@ -101,7 +101,7 @@ Traffic traffic() {
     return {};
 }
 
-std::vector<trace::Step> last_log() {
+trace::Log last_log() {
     return {};  // nothing is logged
 }
 
