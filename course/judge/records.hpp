@@ -26,6 +26,7 @@ struct Wait {
     int tag = -1;
     double since_s = 0;
     std::vector<std::uint64_t> frames;
+    std::vector<std::string> info;  // what the test said of the call
 };
 
 /// One rank's record of one test.

@@ -46,6 +46,7 @@ Wait wait_of(const json& in) {
     wait.tag = in.value("tag", -1);
     wait.since_s = in.value("since_s", 0.0);
     wait.frames = in.value("frames", std::vector<std::uint64_t>());
+    wait.info = in.value("info", std::vector<std::string>());
     return wait;
 }
 

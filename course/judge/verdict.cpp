@@ -76,6 +76,7 @@ RankResult rank_of(int rank, const Record& record) {
     result.direction = record.wait.direction;
     result.collectives = record.wait.collectives;
     result.frames = record.wait.frames;
+    result.info = record.wait.info;
     result.message = record.message;
     result.failures = record.failures;
     result.output = record.output;

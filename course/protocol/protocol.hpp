@@ -17,7 +17,7 @@
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
 //   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
-//   checks      how many were made                        collectives, since_s, frames}
+//   checks      how many were made                        collectives, since_s, frames, info}
 //   trace       what this rank did with messages in the last piece of code that was looked at, as step_json.hpp writes
 //               it; not in every record
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
@@ -27,9 +27,9 @@
 //
 // `wait` says where this rank stood when the test was stopped: waiting (in `call`, which is for
 // people; kind and direction say the same to programs), returned from the code under test, thrown out
-// of it, or computing; `collectives` is how many it had called. Frames are addresses in the test's
-// executable, innermost first, relative to where it was loaded: addr2line turns them into lines. Of a
-// rank that threw they are those of the throw.
+// of it, or computing; `collectives` is how many it had called, `info` what the test said of the call
+// by INFO. Frames are addresses in the test's executable, innermost first, relative to where it was
+// loaded: addr2line turns them into lines. Of a rank that threw they are those of the throw.
 //
 // A job may try several answers, one after the other: SHARDLINGS_ANSWERS. Each has a folder K of its own in the run folder,
 // 0 for the first, with a board, with the folder "work" that its ranks run in, and with the records named above. Only the

@@ -26,7 +26,7 @@ std::string place(const Failure& failure) {
     );
 }
 
-/// What was seen, or what was asked where nothing else is known.
+/// The check with its values; as it was written if the values are unknown.
 const std::string& expansion_of(const Failure& failure) {
     return failure.expansion.empty() ? failure.expression : failure.expansion;
 }
@@ -62,6 +62,19 @@ std::string failing_check(const TestResult& test) {
     }
     if (!also.empty()) {
         out += fmt::format("the same check fails on {}\n", ranks_text(also));
+    }
+    return out;
+}
+
+/// What the call was asked for in which nothing moves: as the test says it on the first rank that waits.
+std::string hanging_call(const TestResult& test) {
+    std::string out;
+    for (const RankResult& rank : test.per_rank) {
+        if (test.status == State::hang && out.empty()) {
+            for (const std::string& info : rank.info) {
+                out += fmt::format("  {}\n", info);
+            }
+        }
     }
     return out;
 }
@@ -120,8 +133,8 @@ std::string thrown_at(const TestResult& test) {
     return "";
 }
 
-/// References that the file under test called, and that did not come back: they are right in themselves. They wait
-/// in vain where another rank has left the call by an exception, whatever they were given.
+/// About references that the file under test called and that did not return. They are right, so their arguments are
+/// to blame, or another rank that left the call by an exception.
 std::string about_references(const TestResult& test) {
     std::set<std::string> names;
     std::vector<int> left;
@@ -142,7 +155,7 @@ std::string about_references(const TestResult& test) {
     }
     std::string out;
     for (const std::string& name : names) {
-        out += fmt::format("{} is the course's own, and right: look at what it was given\n", name);
+        out += fmt::format("{} is the course's own, and right: look at what you gave it\n", name);
     }
     return out;
 }
@@ -188,7 +201,7 @@ std::string in_full(const TestResult& test) {
     if (!test.message.empty() || test.status == State::pass) {
         out += test.message + "\n";
     }
-    out += thrown_at(test) + failing_check(test);
+    out += hanging_call(test) + thrown_at(test) + failing_check(test);
     if (spent_too_much(test)) {
         out += "\n" + small_drawing(test);
     }

@@ -29,8 +29,8 @@ class CrashReports {
 /// Where this thread last threw an exception in the code under test.
 const Frames& last_throw();
 
-/// Where a disk that the job needs, or the memory that ranks share, is full: says so on the board, and
-/// that this is how the rank ends.
+/// If a disk that the job needs, or the memory that ranks share, is full: says on the board that the rank ends
+/// because of that.
 void note_if_full();
 
 /// std::terminate in a rank whose test was stopped is not a crash: the exception that stops a test

@@ -32,17 +32,12 @@ std::string without_reference(const std::string& text) {
     return text.substr(0, name_end) + text.substr(failed + 1, place - failed - 1);
 }
 
-// What INFO says where an exception was thrown: Catch2 tells it with a failed check only.
+// What INFO says where an exception was thrown.
 std::string info_in_scope() {
-    purpose = Purpose::info;
-    current_test().info.clear();
-    FAIL_CHECK("");
-    purpose = Purpose::verdict;
+    note_info();
     std::string text;
     for (const std::string& line : current_test().info) {
-        if (!line.empty()) {
-            text += (text.empty() ? " (" : "; ") + line;
-        }
+        text += (text.empty() ? " (" : "; ") + line;
     }
     return text.empty() ? "" : text + ")";
 }
@@ -81,6 +76,15 @@ void add_failure(Failure failure) {
     }
     worsen(Outcome::fail, "");
     current_test().failures.push_back(std::move(failure));
+}
+
+// Catch2 tells what INFO says with a failed check only: this one goes no further than add_failure().
+void note_info() {
+    purpose = Purpose::info;
+    current_test().info.clear();
+    FAIL_CHECK("");
+    purpose = Purpose::verdict;
+    std::erase(current_test().info, "");  // what the check itself says
 }
 
 void control_the_checks() {

@@ -85,6 +85,7 @@ json where(const TestRun& test) {
         wait["tag"] = line.tag.load();
         wait["since_s"] = now_s() - line.since_s;
         wait["frames"] = addresses(line.frames);
+        wait["info"] = test.info;
     } else if (test.phase == Phase::threw) {
         wait["frames"] = addresses(last_throw());
     }
@@ -135,7 +136,9 @@ void write_test(
         {"messages_received", sent.messages_received},
         {"bytes_received", sent.bytes_received}};
     if (is_traced(test)) {
-        line["trace"] = trace::to_json({last_log(), false, test.limits});
+        trace::Log log = last_log();
+        log.limits = test.limits;
+        line["trace"] = trace::to_json(log);
     }
     if (test.phase != Phase::absent) {
         line["wait"] = where(test);

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/gates.hpp"
@@ -61,6 +62,7 @@ Phase run_body(const std::function<void(const Communicator&)>& body, const Commu
         return Phase::returned;
     } catch (const Stopped&) {
         note_course_exception();
+        note_info();
         return Phase::waiting;
     } catch (...) {
         if (!note_course_exception()) {
@@ -156,8 +158,7 @@ std::string unfit(const std::vector<int>& sizes, int p) {
         return "";
     }
     if (sizes.size() == 1) {
-        return "this test needs exactly " + std::to_string(largest) +
-               (largest == 1 ? " rank" : " ranks");
+        return "this test needs exactly " + counted(largest, "rank");
     }
     if (p < smallest) {
         return "this test needs at least " + std::to_string(smallest) + " ranks";

@@ -26,7 +26,7 @@ struct TestRun {
     Outcome outcome = Outcome::pass;
     std::string message;
     std::vector<Failure> failures;
-    std::vector<std::string> info;  // what INFO last said, when it was asked
+    std::vector<std::string> info;  // what INFO said when note_info() asked
     long controls = 0;              // checks that had to fail, and did
     trace::Limits limits;           // that it went beyond
     int ranks = 0;                  // world of the last body, or of the one that failed
@@ -50,11 +50,14 @@ bool some_rank_failed();
 /// Whether the test in progress was selected.
 bool test_is_selected();
 
-/// Notes a failed check, or, while it is asked for, only what INFO says of the place.
+/// Notes what INFO says of the place that an exception has left. Call in the handler.
+void note_info();
+
+/// Notes a failed check; of note_info()'s check only what INFO says.
 void add_failure(Failure failure);
 
-/// A check that has to fail, and no failure of the test: where it does not arrive at add_failure(), checks no longer
-/// check. So it counts as one that was made.
+/// Makes a check that must fail, and does not count it as a failure of the test. If it does not arrive at
+/// add_failure(), somebody has disabled the checks. It counts as a check that was made.
 void control_the_checks();
 
 /// Makes the outcome of the test in progress `outcome`, unless it is as bad already.

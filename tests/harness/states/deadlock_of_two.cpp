@@ -1,5 +1,6 @@
 // Ranks 0 and 1 both send first; nobody receives.
 // state: hang
+// says: a world of 4 ranks
 // says: rank 0
 // says: MPI_Send(to rank 1, tag 0, 4 bytes)
 // says: 0 waits for 1, 1 waits for 0

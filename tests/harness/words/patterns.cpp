@@ -75,6 +75,10 @@ void calls_in_a_row(
     const Call first{.n = 1000, .root = comm.size() - 1, .salt = 1};
     const Call second{
         .n = 1000, .op = ReduceOp::max, .root = second_root, .segments = 2, .salt = 2};
+    INFO(
+        (late < 0 ? "two calls at once"
+                  : "rank " + std::to_string(late) + " came late, the others had begun")
+    );
     Buffers in_first = attempt.before(first, comm);
     Buffers in_second = attempt.before(second, comm);
     record(comm, [&] {
@@ -84,10 +88,6 @@ void calls_in_a_row(
         attempt.call(in_first, first, comm);
         attempt.call(in_second, second, comm);
     });
-    INFO(
-        (late < 0 ? "two calls at once"
-                  : "rank " + std::to_string(late) + " came late, the others had begun")
-    );
     INFO(why);
     const Comparison first_result = attempt.outcome(in_first, first, comm);
     CHECK(first_result);
@@ -207,10 +207,10 @@ void same_bits(const Attempt& attempt, const std::string& why, const std::vector
         return all;
     };
     for_each_call(worlds, calls_on, [&](const Call& call, const Communicator& comm) {
+        INFO(text_of(attempt, call, comm));
         Buffers buffers = attempt.before(call, comm);
         attempt.call(buffers, call, comm);
         const Comparison bits = same_on_all_ranks(buffers.data, comm);
-        INFO(text_of(attempt, call, comm));
         INFO(
             "Ranks that add in different orders round differently, and replicas of a model drift "
             "apart."
@@ -230,10 +230,10 @@ void costs(
     for_each_call(
         worlds, [&](int p) { return with_lengths(attempt, like, p); },
         [&](const Call& call, const Communicator& comm) {
+            INFO(text_of(attempt, call, comm));
             Buffers buffers = attempt.before(call, comm);
             const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
             const Comparison spent = within(traffic, cost(call, comm));
-            INFO(text_of(attempt, call, comm));
             INFO(why);
             CHECK(spent);
         }
