@@ -121,7 +121,7 @@ void add_prove(Command& app, Context& context) {
     command
         .add_option(
             "--states", arguments->states,
-            "End after this many states of all trials, between two trials"
+            "End, between two trials, when all together have this many states"
         )
         .capture_default_str();
     command.add_option("--time-limit", arguments->time_limit_s, "End after this many seconds")

@@ -24,7 +24,7 @@ double Points::worth(const std::string& exercise) const {
 Points read_points(const std::filesystem::path& file, const Manifest& manifest) {
     Points points;
     if (!std::filesystem::is_regular_file(file)) {
-        throw UsageError(file.string() + " is not there: it is to say what each exercise is worth");
+        throw UsageError(file.string() + " is not there: it must say what each exercise is worth");
     }
     try {
         const toml::table document = toml::parse_file(file.string());
@@ -47,7 +47,7 @@ Points read_points(const std::filesystem::path& file, const Manifest& manifest) 
                 if (!worth || *worth < 0) {
                     refuse(
                         file, value.source(),
-                        fmt::format("{} is to be a number from 0 on", key.str())
+                        fmt::format("{} must be a number from 0 on", key.str())
                     );
                 }
                 points.of[std::string(key.str())] = *worth;

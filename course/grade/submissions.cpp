@@ -79,7 +79,7 @@ Submission read_submission(const fs::path& place, const std::string& name, const
             const std::string meant = is_source(file) ? likely_meant(file, wanted) : "";
             if (!meant.empty()) {
                 submission.notes.push_back(
-                    fmt::format("{}: not taken; was it to be {}?", entry.path, meant)
+                    fmt::format("{}: not taken; is it meant as {}?", entry.path, meant)
                 );
             }
             return;
@@ -146,7 +146,7 @@ std::string as_text(std::string_view bytes) {
 std::vector<Submission> read_submissions(const fs::path& folder, const Manifest& manifest) {
     if (!fs::is_directory(folder)) {
         throw UsageError(fmt::format(
-            "{} is not a folder: it is to hold a folder or an archive for each submission",
+            "{} is not a folder: it must hold a folder or an archive for each submission",
             folder.string()
         ));
     }

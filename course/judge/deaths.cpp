@@ -17,7 +17,7 @@ using harness::Phase;
 
 constexpr long kTail = 1L << 40;  // "to the end"
 
-/// The thread of a rank that waits; of one that was stopped, the thread that had waited for long.
+/// The thread of a rank that waits. If the rank was stopped: the thread that had waited for long.
 const harness::Line& line_that_waited(const harness::Slot& slot) {
     for (const harness::Line& line : slot.line) {
         if (line.phase == Phase::waiting || (slot.end == End::unwound && line.frames.count > 0)) {
@@ -144,7 +144,7 @@ std::pair<State, std::string> explain_end(
         case End::asleep:
             return limit(
                 State::time_limit, fmt::format(
-                                       "rank {} sleeps, or was stopped, and not in an MPI call: "
+                                       "rank {} sleeps, or was stopped, outside of MPI calls: "
                                        "what does it wait for?",
                                        rank
                                    )
@@ -269,8 +269,8 @@ TestResult explain_no_plan(const Job& job) {
     } else if (const std::string loader = not_loaded(job); !loader.empty()) {
         test.status = State::harness_error;
         test.message = fmt::format(
-            "the program cannot be loaded: {}\nA library that it needs is not there any more, or "
-            "never was: ./shardlings doctor says which LibTorch is taken",
+            "the program cannot be loaded: {}\nA library that it needs is missing: ./shardlings "
+            "doctor says which LibTorch is used",
             loader
         );
     } else if (text.find("on signal") != std::string::npos) {
@@ -293,9 +293,7 @@ TestResult explain_no_plan(const Job& job) {
 TestResult explain_no_folder(const Job& job) {
     TestResult test = about_the_program("the program leaves the run's folder alone", job);
     test.status = State::fail;
-    test.message =
-        "the folder above the one that it runs in was removed, and with it the records of all "
-        "tests";
+    test.message = "it removed the run's folder, and with it the records of all tests";
     return test;
 }
 

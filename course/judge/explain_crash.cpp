@@ -50,7 +50,7 @@ std::string explain_signal(int rank, const harness::Slot& slot, const std::strin
     const bool is_access = signal == SIGSEGV || signal == SIGBUS;
     if (is_access && slot.fault_code == SI_KERNEL) {
         return died +
-               ": it used a pointer that is none, as if memory was written outside of a buffer: a "
+               ": it used an invalid pointer, as if memory was written outside of a buffer: a "
                "loop that goes one too far, or a count in bytes where elements are meant";
     }
     if (signal == SIGSEGV && address < kNearNull) {
@@ -58,7 +58,9 @@ std::string explain_signal(int rank, const harness::Slot& slot, const std::strin
     }
     if (is_access) {
         return fmt::format(
-            "{}: address {:#x} is not its own, as if an index went beyond a buffer", died, address
+            "{}: it used address {:#x}, which is not its memory, as if an index went beyond a "
+            "buffer",
+            died, address
         );
     }
     return fmt::format("{} ({})", died, strsignal(signal));

@@ -139,7 +139,9 @@ std::string explain_circle(const TestResult& test) {
     }
     if (ranks.size() == 1) {
         return fmt::format(
-            "rank {} waits for itself, and so cannot do its other half", ranks[0]->rank
+            "rank {0} waits for itself: it sends to rank {0}, which cannot receive while it waits. "
+            "Which rank did you mean?",
+            ranks[0]->rank
         );
     }
     std::string text;
@@ -154,8 +156,8 @@ std::string explain_circle(const TestResult& test) {
     };
     if (all([](const RankResult& r) { return sends(r) && r.kind == CallKind::exchange; })) {
         return text +
-               ": every rank receives from another one than it is sent to by (a source of -1 is "
-               "anyone, -2 nobody)";
+               ": no rank receives from the rank that sends to it (as a source, -1 means any rank, "
+               "and -2 none)";
     }
     if (all(sends)) {
         return text + ": every rank sends first, and no send returns before somebody receives";
@@ -181,8 +183,9 @@ std::string explain_left_out(const TestResult& test) {
     const std::string do_not = returned.size() == 1 ? "does not" : "do not";
     if (missing.collectives > 0 && missing.collectives < first.collectives) {
         return fmt::format(
-            "{} {} in {}, the collective number {} of this call, and {} {} come after {}: one of "
-            "them was left out there, as if by an if, and it need not be the last",
+            "{} {} in {}, collective number {} of this call, and {} {} come after number {}: one "
+            "of "
+            "the collectives was left out there, as if by an if, and not necessarily the last",
             ranks_text(inside), are, first.call, first.collectives, ranks_text(returned), do_not,
             missing.collectives
         );
@@ -212,8 +215,8 @@ std::string explain_waiting(const TestResult& test) {
     for (const RankResult& rank : test.per_rank) {
         if (receives(rank) && rank.peer < 0) {
             return fmt::format(
-                "rank {} receives from any rank, which is what -1 means as well, and no rank sends "
-                "to it",
+                "rank {} receives from any rank (as a source, -1 means that), and no rank sends to "
+                "it",
                 rank.rank
             );
         }
@@ -223,7 +226,7 @@ std::string explain_waiting(const TestResult& test) {
         return "all ranks wait, and nothing moves";
     }
     return fmt::format(
-        "{} {} for what will not come: {} {} returned already", ranks_text(waiting),
+        "{} {} in vain: {} {} returned already", ranks_text(waiting),
         waiting.size() == 1 ? "waits" : "wait", ranks_text(returned),
         returned.size() == 1 ? "has" : "have"
     );

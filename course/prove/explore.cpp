@@ -58,8 +58,8 @@ Exploration read_exploration(const std::string& output, int status) {
         found.end = Exploration::End::crashes;
     } else if (has("Max depth")) {
         found.why = fmt::format(
-            "one order of messages has more than {} steps, as where a loop asks for a message "
-            "again and again",
+            "one order of messages has more than {} steps: does a loop ask for a message again "
+            "and again?",
             kMostSteps
         );
     } else if (has("/ERROR]") || has("/CRITICAL]")) {
@@ -68,8 +68,8 @@ Exploration read_exploration(const std::string& output, int status) {
         found.end = Exploration::End::right;
         if (has(simulation::kFromAnyoneMark)) {
             found.why =
-                "a rank receives from any rank, and MPI may bring messages of different ranks in "
-                "another order than they were sent in, which SimGrid does not";
+                "a rank receives from any rank. MPI may deliver messages of different ranks in any "
+                "order; SimGrid delivers them only in the order in which they were sent";
         }
     }
     return found;
@@ -119,9 +119,9 @@ std::optional<Exploration> explored_by(
     }
     if (found.end == Exploration::End::cut_short && found.why.empty()) {
         if (ended.timed_out) {
-            found.why = "the time was up (--time-limit)";
+            found.why = "it reached the time limit (--time-limit)";
         } else if (ended.called_off) {
-            found.why = "there are more states than were asked for (--states)";
+            found.why = "it reached the limit of states (--states)";
         } else {
             complaint = first_complaint(ended.output);
             return std::nullopt;

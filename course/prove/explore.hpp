@@ -14,7 +14,7 @@ struct Exploration {
     enum class End { right, hangs, wrong, crashes, cut_short };
     End end = End::cut_short;
     std::string path;  // the order in which it goes wrong
-    std::string why;   // it was cut short; or went right, and is no proof
+    std::string why;   // it is no proof
     long states = 0;
     double seconds = 0;
 };
@@ -37,11 +37,11 @@ Exploration explore(
     const std::function<void(long states)>& progress
 );
 
-/// What simgrid-mc said, and how it ended.
+/// Reads how the exploration ended from what simgrid-mc printed.
 Exploration read_exploration(const std::string& output, int status);
 
-/// Whether the program asks for messages without waiting: SimGrid, where it leaves out orders that come to the same, then leaves out
-/// others as well.
+/// Whether the program asks for messages without waiting (MPI_Test). SimGrid's reductions then leave out too many
+/// orders: all have to be tried.
 bool needs_all_orders(const std::string& output);
 
 }  // namespace dist::cli

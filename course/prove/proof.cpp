@@ -18,7 +18,7 @@ namespace {
 
 using simulation::Trial;
 
-/// Inputs long enough that every rank has a part of them, and too short for that.
+/// An input with a part for every rank, and one that is too short for that.
 const std::vector<std::size_t> kLengths = {7, 1};
 
 SimulatedTests tests_of(const Claim& claim) {
@@ -52,7 +52,7 @@ std::map<long, Candidate> candidates_in(const std::vector<Trial>& trials) {
     return all;
 }
 
-/// What is to be explored: of each test each row of messages once. Other tests look at other things.
+/// The trials to explore. Of two trials of a test with the same messages, only the first is explored.
 std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
     std::map<long, Candidate> some;
     std::set<std::pair<std::string, std::map<int, std::size_t>>> seen;
@@ -85,7 +85,7 @@ std::map<long, Candidate> chosen(const SimulatedRun& rehearsal, Proof& proof) {
     return some;
 }
 
-/// The trial that went wrong: the first of which a rank says so. Where none could, ranks stand in the last that was begun.
+/// The trial that went wrong: the first that a rank reports. If no rank could report any, it is the last one begun: its ranks hang.
 long wrong_trial(const SimulatedRun& rehearsal) {
     const auto found = std::ranges::find(rehearsal.trials, true, &Trial::failed);
     return found == rehearsal.trials.end() ? rehearsal.last_trial : found->trial;
@@ -114,8 +114,8 @@ WrongOrder take_again(Context& context, const Claim& claim, long trial, const st
         throw CommandError(
             exit_status::kFailed,
             fmt::format(
-                "nothing goes wrong in the order {}:{}: is it that of another file, or of "
-                "another number of ranks?",
+                "the order {}:{} does not go wrong: was it found for another file, or on another "
+                "number of ranks?",
                 trial, path
             )
         );
@@ -135,7 +135,7 @@ class Prover {
         }
         std::map<long, Candidate> candidates = chosen(rehearsal, proof_);
         if (failed != rehearsal.tests.end()) {
-            // it fails as soon as it is looked at
+            // the first order already fails
             candidates = {{wrong_trial(rehearsal), {failed->name, 0, {}, {}}}};
             rehearsed_ = {*failed, "", messages_of(rehearsal, candidates.begin()->first)};
             proof_.repeated = 0;
@@ -182,7 +182,7 @@ class Prover {
         return found.end == Exploration::End::right;
     }
 
-    /// SimGrid does not find its way back along every path; what went wrong in the rehearsal is known without.
+    /// The wrong order once more, for its report. SimGrid cannot repeat every path; then the rehearsal's report serves.
     WrongOrder seen_again(long number, const std::string& path) {
         try {
             return take_again(context_, claim_, number, path);

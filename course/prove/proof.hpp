@@ -49,15 +49,15 @@ struct Proof {
     [[nodiscard]] bool is_proof() const { return !wrong && cut_short.empty() && !explored.empty(); }
 };
 
-/// Shows how far it is.
+/// Tries every order, and shows its progress.
 /// Errors  CommandError where the test does not run, or is not started; Interrupted
 Proof prove(Context& context, const Claim& claim);
 
 /// The order of messages that an earlier proof has found.
-/// Errors  UsageError for what is none
+/// Errors  UsageError if `replay` is no such order
 WrongOrder replay(Context& context, const Claim& claim, const std::string& replay);
 
-/// What people read, and the document. `command` is the line that was typed, without options of this run alone.
+/// The proof as text, and as JSON. `command` is the line that was typed, without options of this run alone.
 std::string text_of(const Proof& proof, const Claim& claim, const std::string& command);
 std::string json_of(const Proof& proof, const Claim& claim, const std::string& name);
 std::string text_of(const WrongOrder& wrong);

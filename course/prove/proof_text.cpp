@@ -127,19 +127,19 @@ std::string text_of(const Proof& proof, const Claim& claim, const std::string& c
                       "Again, exactly this:  {} --replay '{}'\n", command, proof.wrong->replay
                   );
         return fmt::format(
-            "{}\nAn order in which it goes wrong, found after {} on {} ranks.\n{}",
+            "{}\nThis order of messages goes wrong. It was found after {}, on {} ranks.\n{}",
             text_of(*proof.wrong), counted(proof.states(), "state"), claim.ranks, again
         );
     }
     std::string text = table(proof) + limits_of(proof);
     if (!proof.cut_short.empty()) {
         return text + fmt::format(
-                          "no proof: {}. No order that was tried goes wrong: {}, {:.1f} s\n",
+                          "no proof: {}. All orders that were tried end well: {}, {:.1f} s\n",
                           proof.cut_short, counted(proof.states(), "state"), proof.seconds
                       );
     }
     if (proof.explored.empty()) {
-        return text + "no proof: no test passes a message on so many ranks\n";
+        return text + fmt::format("no proof: no test sends a message on {} ranks\n", claim.ranks);
     }
     return text + fmt::format(
                       "no order of messages goes wrong on {} ranks: {}, {:.1f} s\n", claim.ranks,

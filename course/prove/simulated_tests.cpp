@@ -37,7 +37,7 @@ bool stands_still(const harness::Slot& slot) {
     return slot.end == harness::End::unwound;
 }
 
-/// What a rank wrote, with one record for each test: it writes ahead what it knows, and the last word counts.
+/// What a rank wrote, with one record for each test: a rank writes several in the course of a test, and the last counts.
 RankLog log_of(const fs::path& folder, int rank, const harness::Slot& slot) {
     RankLog log = read_rank_log(folder, rank, {harness::Secret{}.records, rank});
     std::vector<Record> last;
@@ -54,7 +54,7 @@ RankLog log_of(const fs::path& folder, int rank, const harness::Slot& slot) {
     return log;
 }
 
-/// Tests after that in which a rank stands still were never begun.
+/// Removes the tests after the one in which a rank stands still: they never began.
 void cut_plans(std::vector<RankLog>& logs, const harness::Board& board) {
     for (std::size_t r = 0; r < logs.size(); ++r) {
         if (stands_still(board.slot[r])) {
@@ -95,7 +95,9 @@ void expect_simulated(const std::string& output) {
         why = "SimGrid's MPI has no " + call.substr(0, call.find('.'));
     }
     if (!why.empty()) {
-        throw CommandError(exit_status::kFailed, "no simulated ranks, and no proof: " + why);
+        throw CommandError(
+            exit_status::kFailed, "this cannot run on simulated ranks, so there is no proof: " + why
+        );
     }
 }
 
@@ -104,7 +106,7 @@ void expect_simulated(const std::string& output) {
     throw CommandError(
         end.exit_status,
         fmt::format(
-            "the test on {} simulated ranks {}{}; ./shardlings run says more of it", ranks,
+            "the test on {} simulated ranks {}{}; ./shardlings run says more about it", ranks,
             end.words, test_in_progress(board, ranks)
         )
     );

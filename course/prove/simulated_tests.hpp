@@ -27,15 +27,15 @@ struct SimulatedRun {
     long last_trial = 0;  // that was begun
 };
 
-/// SimGrid's model checker takes no send for done before its receive has begun; nor does this.
+/// No send ends before its receive has begun: SimGrid's model checker assumes that as well.
 inline constexpr const char* kNoBuffers = "smpi/buffering:zero";
 
-/// Writes the order into the folder; the file. smpirun would cut a command line with it at each space.
+/// Writes the order into a file in the folder, and returns the file. (smpirun splits arguments at spaces.)
 std::filesystem::path write_order(
     const simulation::TestOrder& order, const std::filesystem::path& folder
 );
 
-/// Errors  CommandError where the simulation ends without a word of its tests; Interrupted
+/// Errors  CommandError if the simulation ends without a record of its tests; Interrupted
 SimulatedRun run_simulated_tests(Context& context, const SimulatedTests& wanted);
 
 }  // namespace dist::cli

@@ -98,7 +98,7 @@ std::string report_pass(
 ) {
     if (result.partial) {
         return fmt::format(
-            "Right as far as it was asked. All of it:  ./shardlings run {}\n", exercise.name
+            "The tests that you asked for pass. All tests:  ./shardlings run {}\n", exercise.name
         );
     }
     const std::string done = paint("Done: " + exercise.name + ".", Colour::green, colours);
@@ -124,7 +124,7 @@ std::string next_steps(const Result& result, const Exercise* exercise) {
         out += with_sanitizers(failed->repro);
     }
     if (result.status == State::harness_error) {
-        return out + "Your code was not judged: what is said above has to be mended first.\n";
+        return out + "Your code was not judged. Mend first what is said above.\n";
     }
     if (exercise != nullptr && failed != nullptr) {
         out += fmt::format("Stuck?                ./shardlings hint {}\n", exercise->name);

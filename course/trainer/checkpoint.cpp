@@ -105,7 +105,8 @@ std::size_t load_checkpoint(
     if (!fs::exists(file)) {
         throw std::runtime_error(
             file.string() +
-            ": there is none to go on from; leave --resume out to start from the beginning"
+            ": there is no checkpoint to go on from; without --resume the run starts at the "
+            "beginning"
         );
     }
     std::string saved_run;
@@ -128,7 +129,7 @@ std::size_t load_checkpoint(
     } catch (const std::exception&) {  // LibTorch's own text is a page of stack
         throw std::runtime_error(
             file.string() +
-            ": is damaged or cut off; remove it, and leave --resume out to start from the beginning"
+            ": is damaged or cut off; remove it, and start from the beginning without --resume"
         );
     }
     if (saved_run != run) {

@@ -22,7 +22,7 @@ void expect_log(const std::filesystem::path& path) {
     const Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!empty && (!record.is_object() || !record.contains("step"))) {
         throw std::runtime_error(
-            "--log " + path.string() + ": is no log of a run that could go on; give another path"
+            "--log " + path.string() + ": is not the log of a run that can go on; give another path"
         );
     }
 }

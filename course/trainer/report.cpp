@@ -66,10 +66,9 @@ std::string to_table(const TimeRecord& times) {
     if (times.communication_s + times.hidden_s < kShown) {
         return table;
     }
-    table +=
-        "\ncommunication is counted apart also where forward, backward or optimizer wait for it";
+    table += "\ncommunication includes the time for which forward, backward and optimizer waited";
     if (times.hidden_s >= kShown) {
-        table += fmt::format("; {:.1f} s more were hidden behind them", times.hidden_s);
+        table += fmt::format("; {:.1f} s more were hidden behind these", times.hidden_s);
     }
     return table;
 }

@@ -146,7 +146,7 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     const std::string_view subject = subject_of(readable);
     if (symbol.name.starts_with("PMPI_")) {
         return fmt::format(
-            "calls {}: messages are to pass the tests' eyes, so call {}", symbol.name,
+            "calls {}: the tests do not see its messages; call {}", symbol.name,
             symbol.name.substr(1)
         );
     }
@@ -158,7 +158,7 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     }
     if (symbol.name.starts_with("MPI_Win_")) {
         return fmt::format(
-            "calls {}: memory that ranks share is SharedBuffer's, where an exercise has it",
+            "calls {}: ranks share memory only through SharedBuffer, in exercises that have one",
             symbol.name
         );
     }
@@ -182,7 +182,7 @@ std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& t
     const std::string readable = symbol.readable();
     const std::string_view subject = subject_of(readable);
     if (symbol.kind == 'i' || symbol.kind == 'I') {
-        return fmt::format("defines {} by another name's code", readable);
+        return fmt::format("defines {} as another name for other code", readable);
     }
     if (!symbol.name.starts_with("_Z")) {
         return symbol.name.starts_with("DW.ref.")

@@ -31,7 +31,7 @@ std::string why_not_included(const Context& context, const Built& built, const f
         (lies_in("course/") && std::none_of(kOpenRooms.begin(), kOpenRooms.end(), lies_in));
     return refused ? fmt::format(
                          "includes {}: {}", name,
-                         name.starts_with("solutions/") ? "the answer is to be its own"
+                         name.starts_with("solutions/") ? "write the answer yourself"
                                                         : "that is not for answers"
                      )
                    : "";

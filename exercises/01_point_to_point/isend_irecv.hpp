@@ -23,8 +23,7 @@ class Request {
     Request(const Request&) = delete;
     Request& operator=(const Request&) = delete;
 
-    /// Waits if nobody has. An error is lost here, since no destructor may throw: whoever wants to
-    /// know calls wait().
+    /// Waits if nobody has. It drops an error, because no destructor may throw: wait() tells it.
     ~Request();
 
     /// Returns when the message is through: what was sent may be changed, what was received is
@@ -45,19 +44,19 @@ class Request {
 
 /// Starts to send `data` to rank `dst`, and returns at once, whether or not anybody receives.
 ///
-/// data    n >= 0 elements, left as they are; neither changed nor freed by anyone before wait().
+/// data    n >= 0 elements, left as they are. Nobody may change or free them before wait().
 /// dst     a rank of comm; also this one.
 /// tag     >= 0; only a receive with the same tag takes this message.
 ///
 /// Cost    1 message of n floats. Two ranks that both send first, then receive, then wait: 1 round.
-/// Errors  dist::Error if the message cannot be started; the others come out of wait().
+/// Errors  dist::Error if the message cannot be started; wait() throws all other errors.
 ///         std::invalid_argument, before anything is started, if n is more than an int holds.
 /// Source  MPI 3.1 standard, section 3.7, "Nonblocking Communication".
 Request isend(std::span<const float> data, int dst, const Communicator& comm, int tag = 0);
 
 /// Starts to receive `data` from rank `src`, and returns at once, whether or not anybody has sent.
 ///
-/// data    out: exactly the n elements that were sent; neither read nor freed before wait().
+/// data    out: exactly the n elements that were sent. Nobody may read or free them before wait().
 /// src     a rank of comm; also this one.
 /// tag     the tag the message was sent with.
 ///

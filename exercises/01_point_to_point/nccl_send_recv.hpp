@@ -7,19 +7,19 @@
 
 namespace dist {
 
-/// Puts the sending of `data` to rank `dst` into comm.stream(), and returns at once: the message leaves
+/// Puts a send of `data` to rank `dst` into comm.stream(), and returns at once: the message leaves
 /// after all that is in the stream already.
 ///
 /// data    n >= 0 elements on this rank's GPU, to be left as they are until comm.wait() has returned.
-/// dst     a rank of comm. It receives exactly n elements: a message of NCCL's has no tag, and tells
-///         nobody how long it is.
+/// dst     a rank of comm. It receives exactly n elements: NCCL's messages have no tag,
+///         and do not tell how long they are.
 ///
 /// Cost    1 message of n floats.
 /// Errors  dist::Error if NCCL refuses the call. One that fails later shows in comm.wait().
 /// Source  NCCL user guide, "Point-to-point communication".
 void nccl_send(DeviceSpan<const float> data, int dst, const NcclCommunicator& comm);
 
-/// Puts the receiving of `data` from rank `src` into comm.stream(), and returns at once.
+/// Puts a receive of `data` from rank `src` into comm.stream(), and returns at once.
 ///
 /// data    out: the n elements that src sent, once comm.wait() has returned, or for whatever is put into
 ///         the stream later.

@@ -28,7 +28,7 @@ void send(std::span<const float> data, int dst, const Communicator& comm, int ta
 ///
 /// Cost    1 message of n floats.
 /// Errors  dist::Error if the message fails, and if it is longer or shorter than `data`: a message
-///         is never cut silently, and a buffer never left half old and half new without a word.
+///         is never cut silently, and no buffer is silently left half old and half new.
 ///         std::invalid_argument as send().
 /// Source  MPI 3.1 standard, section 3.2, "Blocking Send and Receive Operations".
 void recv(std::span<float> data, int src, const Communicator& comm, int tag = 0);

@@ -13,11 +13,11 @@ namespace dist {
 /// in[i]. Puts the work into `stream` and returns at once.
 ///
 /// in           n >= 0 elements on the GPU; left as they are.
-/// accumulated  n elements on the GPU, in and out: combined once the stream has come so far.
+/// accumulated  n elements on the GPU, in and out: combined when the stream has done this work.
 /// op           mean adds, like sum: whoever finishes the reduction divides, once.
 /// stream       a stream of the same GPU.
 ///
-/// Cost         n operations, 12n bytes of the GPU's memory traffic: its memory is what limits it.
+/// Cost         n operations, 12n bytes of the GPU's memory traffic: that memory limits the speed.
 /// Errors       std::invalid_argument if the lengths differ; dist::Error if the kernel cannot be launched.
 /// Source       Harris (2013), "CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops".
 void accumulate_kernel(

@@ -9,9 +9,9 @@
 
 namespace dist {
 
-/// A message of K bytes takes alpha_s + K * beta_s_per_byte seconds, and to add up K bytes that
-/// have arrived K * gamma_s_per_byte. Every rank has a link of its own, and can send and receive at
-/// the same time.
+/// A message of K bytes takes alpha_s + K * beta_s_per_byte seconds. Adding up K bytes that have
+/// arrived takes K * gamma_s_per_byte seconds. Every rank has a link of its own, and can send and
+/// receive at the same time.
 struct LinkCost {
     double alpha_s = 0.0;           // to start a message
     double beta_s_per_byte = 0.0;   // >= 0; 10 GB/s are 1e-10
@@ -27,7 +27,7 @@ struct Measurement {
     double seconds = 0.0;  // > 0
 };
 
-/// The time of an all-reduce in the model: what happens in a row.
+/// The time of an all-reduce in the model: of all that happens one after another.
 ///
 /// With alpha, beta and gamma (a, b, c), K bytes, and q, the largest power of two that is at most p:
 ///

@@ -15,8 +15,8 @@ namespace dist {
 /// high half, and each sends the half that it does not keep to the other, who adds. Both go on with
 /// the half that they keep and the next distance, down to single ranks. On the way back the
 /// partners exchange their halves, finished now. It begins with all of data and d = q/2, where q
-/// is the largest power of two that is at most p. The ranks beyond q hand their data to rank
-/// r - q before, and get the result from there, as in recursive doubling.
+/// is the largest power of two that is at most p. Each rank r >= q first hands its data to
+/// rank r - q, and gets the result from there at the end, as in recursive doubling.
 ///
 /// data    in: this rank's contribution, out: the reduction. Length n >= 0, the same on every rank;
 ///         halves may differ by one element, and may be empty.

@@ -12,8 +12,7 @@ namespace dist {
 /// Reduces `data` element-wise over all ranks; rank r ends with chunk r of the result.
 ///
 /// data    in: this rank's contribution, length n >= 0, the same on every rank; p need not divide
-///         n. Out: chunk_bounds(n, p, r) holds the reduction; what the other chunks hold is of no
-///         use to anyone.
+///         n. Out: chunk_bounds(n, p, r) holds the reduction; the other chunks hold no result.
 /// op      how two elements combine; mean adds up and divides by p, once.
 /// comm    collective: every rank of `comm` makes this call.
 ///

@@ -11,8 +11,8 @@ namespace dist {
 /// Copies the root's `data` to every rank, along a binomial tree.
 ///
 /// Places are counted from the root: rank r has place (r - root) mod p. Before the round of
-/// distance d = 1, 2, 4, ... the places below d have the data; in it, each of them sends to the
-/// place d further on, if there is one.
+/// distance d = 1, 2, 4, ... the places below d have the data; in that round, each of them sends
+/// to the place d further on, if there is one.
 ///
 /// data    in on the root, out on all others. Length n >= 0, the same on every rank.
 /// root    the rank that has the data; the same on every rank.

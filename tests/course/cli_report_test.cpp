@@ -107,13 +107,10 @@ TEST_CASE("what no pattern explains says who waits and who has left") {
     CHECK(explain_hang(test).empty());
     CHECK(
         explain_waiting(test) ==
-        "rank 1 receives from any rank, which is what -1 means as well, and no rank sends to it"
+        "rank 1 receives from any rank (as a source, -1 means that), and no rank sends to it"
     );
     test.per_rank[1].direction = Direction::none;
-    CHECK(
-        explain_waiting(test) ==
-        "rank 1 waits for what will not come: ranks 0 and 2 have returned already"
-    );
+    CHECK(explain_waiting(test) == "rank 1 waits in vain: ranks 0 and 2 have returned already");
 }
 
 TEST_CASE("collectives in different order, and one that a rank leaves out") {
@@ -129,11 +126,11 @@ TEST_CASE("collectives in different order, and one that a rank leaves out") {
     );
     RankResult one_less = standing(0, Phase::returned);
     one_less.collectives = 1;
-    CHECK(has(
-        explained({one_less, in_collective(1, "MPI_Barrier", 2)}),
-        "rank 1 is in MPI_Barrier, the collective number 2 of this call, and rank 0 does not come "
-        "after 1: one of them was left out there"
-    ));
+    CHECK(
+        has(explained({one_less, in_collective(1, "MPI_Barrier", 2)}),
+            "rank 1 is in MPI_Barrier, collective number 2 of this call, and rank 0 does not come "
+            "after number 1: one of the collectives was left out there")
+    );
 }
 
 TEST_CASE("an exception on one rank explains why the others wait") {
@@ -179,7 +176,7 @@ TEST_CASE("an exception names the line under test, and the reference that it cal
     test.per_rank[0] = standing(0, Phase::waiting);
     test.per_rank[0].reference = "recv";
     CHECK(has(in_full(test), "rank 1 left by an exception, and the others do not know"));
-    CHECK_FALSE(has(in_full(test), "look at what it was given"));
+    CHECK_FALSE(has(in_full(test), "look at what you gave it"));
 }
 
 TEST_CASE("a later failure keeps its line of context") {
@@ -190,6 +187,18 @@ TEST_CASE("a later failure keeps its line of context") {
     CHECK(in_one_line(test) == "rank 0: 10 == 11   CHECK( rounds == 11 )");
     test.per_rank[0].failures[0].info = {"7 floats over 3 ranks", "one message a step"};
     CHECK(in_one_line(test) == "rank 0: 10 == 11 (7 floats over 3 ranks; one message a step)");
+}
+
+TEST_CASE("a hang says what the test said of the call, once") {
+    TestResult test;
+    test.status = State::hang;
+    test.message = "0 waits for 1, 1 waits for 0";
+    test.per_rank = {sending(0, 1), sending(1, 0)};
+    test.per_rank[0].info = {"mean of 7 floats, p = 2"};
+    test.per_rank[1].info = {"mean of 7 floats, p = 2"};
+    CHECK(has(
+        in_full(test), "0 waits for 1, 1 waits for 0\n  mean of 7 floats, p = 2\nrank 0  waits in"
+    ));
 }
 
 TEST_CASE("only a whole run says Done, and names what comes next") {
@@ -216,7 +225,7 @@ TEST_CASE("only a whole run says Done, and names what comes next") {
     result.partial = true;
     const std::string part = report(result, &exercise, false, {.next = "isend_irecv"});
     CHECK_FALSE(has(part, "Done"));
-    CHECK(part.ends_with("All of it:  ./shardlings run send_recv\n"));
+    CHECK(part.ends_with("All tests:  ./shardlings run send_recv\n"));
 }
 
 TEST_CASE("a crash names the run that shows the line at fault") {

@@ -236,7 +236,7 @@ TEST_CASE("a file of points names the line that is wrong") {
     CHECK(said("partial = true\n") == "partial");
     CHECK(
         has(said("[points]\nring_shift = \"many\"\n"),
-            "points.toml:2: ring_shift is to be a number from 0 on")
+            "points.toml:2: ring_shift must be a number from 0 on")
     );
     CHECK(has(said("[points]\nring_shift = -1\n"), "points.toml:2:"));
     CHECK(has(said("[points]\nring_shit = 1\n"), "Did you mean 'ring_shift'?"));

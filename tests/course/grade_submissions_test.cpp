@@ -153,8 +153,8 @@ TEST_CASE("names that are nearly right are told, and not taken") {
     handed.write("ada/ring-shift-final.cpp", "x");
     const auto all = handed.read();
     CHECK(all[0].files.empty());
-    CHECK(noted(all[0], "ring_shift (1).cpp: not taken; was it to be ring_shift.cpp?"));
-    CHECK(noted(all[0], "ring-shift-final.cpp: not taken; was it to be ring_shift.cpp?"));
+    CHECK(noted(all[0], "ring_shift (1).cpp: not taken; is it meant as ring_shift.cpp?"));
+    CHECK(noted(all[0], "ring-shift-final.cpp: not taken; is it meant as ring_shift.cpp?"));
     CHECK(noted(all[0], "no file of an exercise is in it"));
 }
 

@@ -297,7 +297,7 @@ TEST_CASE("bounds end a proof, and it fails", "[prove]") {
     );
     INFO(ended.output);
     CHECK(ended.status == 1);
-    CHECK(has(ended.output, "no proof: there are more states than were asked for (--states)"));
+    CHECK(has(ended.output, "no proof: it reached the limit of states (--states)"));
 }
 
 TEST_CASE("an order that is none is refused, and so is what has no messages", "[prove]") {
@@ -311,5 +311,5 @@ TEST_CASE("an order that is none is refused, and so is what has no messages", "[
         {"chunk_bounds", "--as", (kRoot / "solutions/01_point_to_point/chunk_bounds.cpp").string()}
     );
     CHECK(silent.status == 1);
-    CHECK(has(silent.output, "no proof: no test passes a message"));
+    CHECK(has(silent.output, "no proof: no test sends a message"));
 }

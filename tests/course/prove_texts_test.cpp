@@ -90,11 +90,11 @@ TEST_CASE("a proof that was cut short says so, and is none") {
     CHECK(has(proved, "      743 states  it sends, 2 trials\n"));
     CHECK(has(proved, "1 more trial sends the same messages"));
     CHECK(has(proved, "no order of messages goes wrong on 4 ranks: 743 states, "));
-    proof.cut_short = "the time was up (--time-limit)";
+    proof.cut_short = "it reached the time limit (--time-limit)";
     CHECK(!proof.is_proof());
-    CHECK(has(text_of(proof, claim, ""), "no proof: the time was up (--time-limit)"));
+    CHECK(has(text_of(proof, claim, ""), "no proof: it reached the time limit (--time-limit)"));
     CHECK(nlohmann::json::parse(json_of(proof, claim, "x"))["proved"] == false);
     const Proof nothing;
     CHECK(!nothing.is_proof());
-    CHECK(has(text_of(nothing, claim, ""), "no proof: no test passes a message"));
+    CHECK(has(text_of(nothing, claim, ""), "no proof: no test sends a message"));
 }

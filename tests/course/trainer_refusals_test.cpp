@@ -106,7 +106,7 @@ TEST_CASE(
 ) {
     const TemporaryFolder folder;
     const std::string checkpoint = "--checkpoint " + folder.path().string() + " ";
-    check_contains(refusal(checkpoint + "--resume"), "there is none to go on from");
+    check_contains(refusal(checkpoint + "--resume"), "there is no checkpoint to go on from");
     REQUIRE(run_trainer(2, kTwoSteps + checkpoint + "--stop-after 1").status == 0);
     const fs::path file = folder.path() / "checkpoint.pt";
     const std::string saved = read_file(file);
@@ -128,7 +128,7 @@ TEST_CASE(
     std::ofstream(notes) << "precious\n";
     check_contains(
         refusal(checkpoint + "--resume --log " + notes.string()),
-        "is no log of a run that could go on"
+        "is not the log of a run that can go on"
     );
     CHECK(read_file(notes) == "precious\n");
     fs::resize_file(file, saved.size() / 2);

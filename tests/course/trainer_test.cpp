@@ -163,10 +163,10 @@ TEST_CASE("a table says where the time went, with what is in no part", "[trainer
 TEST_CASE("a table says where communication was, and how much more was hidden", "[trainer]") {
     TimeRecord times{.forward_s = 2, .communication_s = 1.5, .total_s = 10};
     const std::string apart =
-        "communication is counted apart also where forward, backward or optimizer wait for it";
+        "communication includes the time for which forward, backward and optimizer waited";
     CHECK(to_table(times).ends_with("  together           10.0 s\n" + apart));
     times.hidden_s = 3;
-    CHECK(to_table(times).ends_with(apart + "; 3.0 s more were hidden behind them"));
+    CHECK(to_table(times).ends_with(apart + "; 3.0 s more were hidden behind these"));
     CHECK(contains(to_table(times), "  other               6.5 s  65.0 %\n"));
 }
 

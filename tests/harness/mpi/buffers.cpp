@@ -52,8 +52,8 @@ void note_overrun(std::span<const std::byte> buffer, const char* name) {
     if (room && *room < buffer.size()) {
         std::snprintf(
             my_slot().overrun, sizeof my_slot().overrun,
-            "%s was told of %s where %zu are, as if a count in bytes stood for one in elements, or "
-            "a loop went one too far",
+            "%s was told of %s, and the buffer has %zu: is a count in bytes where elements are "
+            "meant, or did a loop go one too far?",
             name, counted(static_cast<long>(buffer.size()), "byte").c_str(), *room
         );
     }

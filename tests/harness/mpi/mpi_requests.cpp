@@ -42,15 +42,15 @@ int find_done(int n, MPI_Request requests[], MPI_Status* status, int* active, in
     return -1;
 }
 
-// Refuses requests that nothing stands behind: MPI itself would take them for addresses.
+// Refuses requests that belong to no message: MPI itself would use them as addresses.
 void check_requests(std::span<const MPI_Request> requests, const char* call) {
     leave_if_stopped();
     const auto nothing = [](MPI_Request r) { return r != MPI_REQUEST_NULL && !is_pending(r); };
     if (std::ranges::any_of(requests, nothing)) {
         refuse(
             call,
-            "It was given a request that no call has made, or that was waited for by another name. "
-            "A call that fails makes none: look at what it returned. A request of nothing is "
+            "It was given a request that no call has made, or a copy of one that was waited for. "
+            "A call that fails makes no request: look at what it returned. An empty request is "
             "MPI_REQUEST_NULL."
         );
     }

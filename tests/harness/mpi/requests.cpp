@@ -260,7 +260,7 @@ std::string what_became_of(MPI_Request request, const Pending& message) {
 
 std::string leftovers() {
     const std::scoped_lock guard(pending().lock);
-    // Give what is nearly through the time to be through: the two cases have different sentences.
+    // Waits for messages that are nearly through: a message that arrived has another sentence than one that did not.
     for (int polls = 0; polls < 100; ++polls) {
         note_finished_messages();
     }

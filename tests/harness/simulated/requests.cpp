@@ -10,7 +10,7 @@ namespace {
 using namespace dist::harness;
 using namespace dist::harness::simulated;
 
-/// A request that is under way, to be told by who waits for it.
+/// A request that is under way, as its waiting call shows it.
 struct UnderWay {
     RequestText text;
     MPI_Comm comm = MPI_COMM_NULL;
@@ -42,7 +42,7 @@ int start(
     return code;
 }
 
-/// The request is through, or was one that nobody knows.
+/// Forgets a request that is through, and notes what arrived. Ignores unknown requests.
 void note_end(MPI_Request request, int code, const MPI_Status& status) {
     const auto found = under_way.find(request);
     if (found == under_way.end()) {

@@ -45,7 +45,7 @@ MPI_Comm communicator_of(int p) {
     return made.emplace(p, comm).first->second;
 }
 
-/// As far as this rank knows now. Written ahead: where no rank can move, nobody writes any more.
+/// Writes what this rank knows now. It writes ahead, because a rank that can no longer move writes nothing.
 void write_ahead(Phase phase) {
     TestRun so_far = current_test();
     so_far.phase = phase;
@@ -225,7 +225,7 @@ std::vector<std::size_t> lengths(int /*p*/) {
 
 Forbid::Forbid(std::initializer_list<const char*> /*calls*/, const char* /*sentence*/) {}
 
-// Every order of messages is right or wrong in itself: nobody has to come late.
+// No rank has to come late: prove tries every order of messages.
 Late::Late(int /*milliseconds*/) {}
 Late::~Late() = default;
 LateMessages::LateMessages(int /*milliseconds*/) {}

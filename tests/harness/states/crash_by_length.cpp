@@ -1,7 +1,7 @@
 // Rank 1 receives as many elements as there are bytes; then it dies, as it would of a longer message.
 // state: crash
 // says: rank 1 died of SIGSEGV
-// says: MPI_Recv was told of 112 bytes where 28 are
+// says: MPI_Recv was told of 112 bytes, and the buffer has 28
 // says: crash_by_length.cpp:
 // says: ./shardlings --preset debug run harness_states
 // says: pass  before: a test that passes

@@ -1,6 +1,6 @@
 // Rank 0 receives from whoever sends, and nobody does.
 // state: hang
-// says: rank 0 receives from any rank, which is what -1 means as well, and no rank sends to it
+// says: rank 0 receives from any rank (as a source, -1 means that), and no rank sends to it
 // says: rank 3  has returned
 // says: pass  after: a test that passes all the same
 

@@ -1,6 +1,6 @@
 // Rank 1 removes the folder above the one that it runs in.
 // state: fail
-// says: the folder above the one that it runs in was removed
+// says: it removed the run's folder
 
 #include <filesystem>
 

@@ -1,6 +1,6 @@
 // Every rank waits for a copy of a request that was waited for.
 // state: forbidden
-// says: MPI_Wait was called. It was given a request that no call has made, or that was waited for by another name
+// says: MPI_Wait was called. It was given a request that no call has made, or a copy of one that was waited for
 // says: pass  after: a test that passes all the same
 
 #include "tests/harness/states/state.hpp"

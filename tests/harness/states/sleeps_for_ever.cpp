@@ -1,6 +1,6 @@
 // Rank 1 sleeps for ever, in the destructor of a local.
 // state: time_limit
-// says: rank 1 sleeps, or was stopped, and not in an MPI call: what does it wait for?
+// says: rank 1 sleeps, or was stopped, outside of MPI calls: what does it wait for?
 // says: rank 1  sleeps   sleeps_for_ever.cpp:
 // says: pass  before: a test that passes
 // says: pass  after: a test that passes all the same

@@ -22,7 +22,7 @@ inline Bound at_most(long n) {
     return {0, n};
 }
 
-/// What one call may cost this rank. What is not set may be anything.
+/// What one call may cost this rank. A field that is not set is not checked.
 struct Cost {
     Bound messages_sent = {};
     Bound bytes_sent = {};

@@ -6,7 +6,7 @@
 
 namespace dist::harness {
 
-/// Knows whether a tensor's memory is still held, and does not hold it.
+/// Tells whether somebody still holds a tensor's memory. It holds none itself.
 class WatchedMemory {
   public:
     explicit WatchedMemory(const at::Tensor& tensor)

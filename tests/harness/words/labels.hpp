@@ -24,7 +24,7 @@ std::string label_text(float value);
 /// same(), with the place that a wrong value comes from, and the one that was wanted.
 Comparison same_labels(std::span<const float> got, std::span<const float> expected);
 
-/// Whether nothing was written where a call has no business: `out` still holds its poison().
+/// Checks that the call wrote nothing into `out`: it still holds its poison().
 Comparison untouched(std::span<const float> out, const std::string& why);
 
 }  // namespace dist::harness

@@ -52,8 +52,8 @@ void same_bits(
     const Attempt& attempt, const std::string& why, const std::vector<int>& worlds = kWorlds
 );
 
-/// A root that is not a rank is refused by std::invalid_argument on every rank, and nothing is sent;
-/// nor where there is nothing to send.
+/// Every rank refuses a root that is no rank by std::invalid_argument, and sends nothing; also if there are
+/// no elements to send.
 void refuses_roots(const Attempt& attempt);
 
 /// As refuses_roots, for segments below 1.

@@ -13,14 +13,14 @@ namespace dist::harness {
 /// Likely mistakes of a call, the most telling first.
 using Mistakes = std::function<std::vector<Suspicion>(const Call&, const Communicator&)>;
 
-/// What misplaced divisions leave of a mean that is finished on rank `last`, the ranks after it having
-/// added theirs one by one; nothing for other operations.
+/// The results of misplaced divisions in a mean: rank `last` finishes it, and the ranks after `last` add their
+/// contributions one by one. Empty for other operations.
 std::vector<Suspicion> mean_mistakes(const Call& call, int last, int p);
 
 /// The same, finished on this rank.
 std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& comm);
 
-/// What is left by a call that does not look at its operation, and adds; nothing for sums and means.
+/// The result of a call that ignores its operation and adds. Empty for sums and means.
 std::vector<Suspicion> ignored_operation(const Call& call, int p);
 
 /// What likely mistakes leave in the place of a reduction, whichever rank holds it and whoever added:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "course/protocol/counted.hpp"
+
 namespace dist::harness {
 namespace {
 
@@ -36,7 +38,7 @@ std::string text_of_lengths(Part part, int wrong, int extra, const Communicator&
 void check_refused(const Answer& got) {
     CHECK(got.what == kInvalidArgument);
     if (got.what == kInvalidArgument) {
-        INFO("it refused, after it had sent messages");
+        INFO("it refused too late: it had sent messages");
         CHECK(got.traffic.messages_sent == 0);
     }
 }
@@ -57,7 +59,7 @@ void refuses(
         }
     });
     const Comparison unchanged = as_before();
-    INFO(what << ": std::invalid_argument is right, before any message, with everything as it was");
+    INFO(what << ": it must throw std::invalid_argument before any message, and change nothing");
     if (called) {
         check_refused(got);
     }
@@ -69,7 +71,7 @@ void refuses_roots(const Attempt& attempt) {
         for (const int root : {comm.size(), comm.size() + 3, -1}) {
             for (const std::size_t n : {7U, 0U}) {
                 INFO(
-                    "root " << root << " of " << comm.size() << " ranks, " << n
+                    "root " << root << " of " << counted(comm.size(), "rank") << ", " << n
                             << " floats: every rank must refuse it"
                 );
                 const Call call{.n = n, .root = root};

@@ -45,8 +45,9 @@ inline std::vector<Order> orders(std::size_t n, std::size_t m) {
     const std::string rest(n - 1, 'a');
     return {
         {"they are called in turn", in_turn},
-        {"the second's calls come after the first call of the first", nested + rest},
-        {"the second's calls come after all of the first's", "a" + rest + std::string(m, 'b')},
+        {"all calls of the second come after the first call of the first", nested + rest},
+        {"all calls of the second come after all calls of the first",
+         "a" + rest + std::string(m, 'b')},
         {"the second has ended before the first goes on", nested + "x" + rest}};
 }
 
@@ -64,7 +65,7 @@ inline void two_alive(
         for (const auto& [name, turns] : two_alive_parts::orders(calls(0), calls(1))) {
             INFO("two of " << what << " are alive, and " << name);
             const auto check = [](const Life& life, const char* which) {
-                INFO(which << " one; do they share what each should have alone?");
+                INFO(which << " one; do they share what each should have for itself?");
                 const Comparison result = life.outcome();
                 CHECK(result);
             };
