@@ -39,8 +39,8 @@ TEST_CASE("trace draws a right run, and writes a picture and a file for Perfetto
     INFO(ended.output);
     CHECK(ended.status == 0);
     CHECK(has(ended.output, "pass on 4 ranks"));
-    CHECK(has(ended.output, "ring_reduce_scatter   ring_all_reduce.cpp:9\nround 1 "));
-    CHECK(has(ended.output, "ring_all_gather   ring_all_reduce.cpp:10\nround 4 "));
+    CHECK(has(ended.output, "ring_reduce_scatter   ring_all_reduce.cpp:"));
+    CHECK(has(ended.output, "ring_all_gather   ring_all_reduce.cpp:"));
     CHECK(has(ended.output, "round 6"));
     CHECK_FALSE(has(ended.output, "round 7"));
     CHECK(has(read_text(folder / "ring_all_reduce.svg"), "24 messages, 6 rounds"));
