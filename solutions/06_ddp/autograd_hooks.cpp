@@ -82,7 +82,7 @@ void Reducer::State::mark_ready(std::size_t parameter) {
     }
     if (is_ready[parameter]) {
         throw std::logic_error(
-            "Reducer: the gradient of parameter " + std::to_string(parameter) + " came twice"
+            "Reducer: gradient " + std::to_string(parameter) + " came twice: finalize_backward()?"
         );
     }
     is_ready[parameter] = true;

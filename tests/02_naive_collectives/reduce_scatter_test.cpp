@@ -52,12 +52,8 @@ const Attempt kAttempt{
     .call = [](Buffers& b, const Call& call, const Communicator& comm
             ) { reduce_scatter(b.data, b.out, call.op, comm); },
     .outcome = outcome,
-    .note =
-        [](const Call& call, const Communicator& comm) {
-            const Chunk chunk = chunk_of(call.n, comm);
-            return "this rank gets elements " + std::to_string(chunk.begin) + " up to, but not " +
-                   std::to_string(chunk.end);
-        }};
+    .note = [](const Call& call, const Communicator& comm
+            ) { return "this rank gets " + text_of(chunk_of(call.n, comm)); }};
 
 Cost through_rank_0(const Call& call, const Communicator& comm) {
     const long others = comm.size() - 1;

@@ -24,9 +24,7 @@ Comparison outcome(const Buffers& b, const Call& call, const Communicator& comm)
 }
 
 std::string note(const Call& call, const Communicator& comm) {
-    const Chunk chunk = chunk_of(call.n, comm);
-    return "chunk_bounds says which elements are this rank's: " + std::to_string(chunk.begin) +
-           " up to, but not " + std::to_string(chunk.end);
+    return "chunk_bounds gives this rank " + text_of(chunk_of(call.n, comm));
 }
 
 const Attempt kAttempt{

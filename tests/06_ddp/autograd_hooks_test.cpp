@@ -30,12 +30,12 @@ void means_everywhere(const std::vector<int>& worlds) {
         for (const std::size_t limit : Sizes{1, kTwoFloats, 1000}) {
             Training training(kLengths, limit, comm, all_reduce_hook(comm));
             for (const int number : {1, 2, 3}) {
-                training.pass(turned(comm.rank(), number), gradients_of(comm, number));
-                const Comparison means = are_means(training.model, comm, number);
                 INFO(
                     "a limit of " << counted(limit, "byte") << ", pass " << number
                                   << "; 2 has a new plan"
                 );
+                training.pass(turned(comm.rank(), number), gradients_of(comm, number));
+                const Comparison means = are_means(training.model, comm, number);
                 CHECK(means);
             }
         }
@@ -166,6 +166,7 @@ TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: th
                                                    : gradient;
             }
             held = before == "zero" || before == "thrown away" ? 0 : held;
+            INFO("gradients of the pass before are " << before);
             training.reducer->prepare_for_backward();
             training.model.backward({1, 0}, {own, own});
             training.reducer->finalize_backward();
@@ -176,7 +177,6 @@ TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: th
                  {each((held + mean) * p), "that is the sum of all ranks', not their mean"}}
             );
             held += mean;
-            INFO("gradients of the pass before are " << before);
             CHECK(means);
         }
         for (const at::Tensor& flat : flats) {
@@ -280,12 +280,12 @@ TEST_CASE("parameters that are said to be unused count as there, also where a ra
         Training training({1, 1, 1, 1}, 1, comm, all_reduce_hook(comm));
         for (int number = 0; number < 3; ++number) {
             forget_gradients(training.model.parameters);
+            INFO("each gradient is p on all ranks that use it: all but rank 0, and none uses 1");
             training.reducer->prepare_for_backward(unused);
             if (comm.rank() != 0) {
                 training.model.backward({3, 2, 0}, std::vector<float>(4, p));
             }
             training.reducer->finalize_backward();
-            INFO("each gradient is p on all ranks that use it: all but rank 0, and none uses 1");
             const std::vector<float> means = {p - 1, 0, p - 1, p - 1};
             CHECK(same(training.model.each_gradient(), means, kRounding));
         }

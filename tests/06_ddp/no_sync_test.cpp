@@ -71,6 +71,7 @@ void accumulates(const std::vector<int>& worlds) {
             const std::size_t n = model.parameters.size();
             Reducer reducer(model.parameters, {8}, all_reduce_hook(comm), comm);
             for (int call = 0; call < 3; ++call) {
+                INFO("call " << call + 1 << " of 3, " << k << " micro-batches");
                 const Batch batch(model, k, comm.rank(), p, 10 * call);
                 forget_gradients(model.parameters);
                 const auto before = scaled(input(n, comm.rank(), 99), static_cast<float>(p));
@@ -92,7 +93,6 @@ void accumulates(const std::vector<int>& worlds) {
                       "that is the sum of the losses, not their mean"},
                      {{loss_of(batch.own) / times}, "that is the mean divided by k once more"}}
                 );
-                INFO("call " << call + 1 << " of 3, " << k << " micro-batches");
                 CHECK(gradients);
                 INFO("what it returned: the mean loss of this rank's micro-batches");
                 CHECK(losses);
@@ -117,6 +117,10 @@ TEST_CASE("no_sync sends what one pass sends, whatever the number of micro-batch
             Reducer others(other.parameters, kOneEach, all_reduce_hook(comm), comm);
             for (int call = 0; call < 3; ++call) {  // in the second the order of gradients travels
                 const Batch batch(model, k, comm.rank(), comm.size(), 0);
+                INFO(
+                    "call " << call + 1 << " of 3, " << k << " micro-batches: which of their "
+                            << "backwards exchange gradients?"
+                );
                 const Traffic one = record(comm, [&] {
                     others.prepare_for_backward();
                     other.backward(backwards(kLengths.size()), batch.own);
@@ -127,10 +131,6 @@ TEST_CASE("no_sync sends what one pass sends, whatever the number of micro-batch
                 const Comparison spent = within(
                     all, {.messages_sent = exactly(one.messages_sent),
                           .bytes_sent = exactly(one.bytes_sent)}
-                );
-                INFO(
-                    "call " << call + 1 << " of 3, " << k << " micro-batches: which of their "
-                            << "backwards exchange gradients?"
                 );
                 CHECK(spent);
             }

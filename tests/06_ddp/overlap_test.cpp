@@ -84,6 +84,7 @@ void overlaps(const std::vector<int>& worlds) {
         for (std::uint64_t salt = 0; salt < 3; ++salt) {
             other = input(100, comm.rank(), salt + 3);
             forget_gradients(model.parameters);
+            INFO("pass " << salt + 1 << " of 3");
             reducer.prepare_for_backward();
             model.backward(backwards(3), input(3, comm.rank(), salt));
             reducer.finalize_backward();
@@ -91,7 +92,6 @@ void overlaps(const std::vector<int>& worlds) {
             const Comparison means =
                 same(model.each_gradient(), expected, tolerance(ReduceOp::mean, p));
             const Comparison others = same(other, reduced_input(100, p, ReduceOp::sum, salt + 3));
-            INFO("pass " << salt + 1 << " of 3");
             CHECK(means);
             CHECK(others);
         }

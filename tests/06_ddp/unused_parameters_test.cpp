@@ -50,8 +50,8 @@ void agrees(const std::vector<int>& worlds) {
                 expected.push_back(i);
             }
             const Sizes own = unused_on(comm.rank(), p, n);
-            const Sizes nowhere = unused_everywhere(own, n, comm);
             INFO("of " << counted(n, "parameter") << ", this rank does not use " << text_of({own}));
+            const Sizes nowhere = unused_everywhere(own, n, comm);
             INFO(
                 "used by none: 0, 4, ...; by one: 1, 5, ...; by all: 2, 6, ...; by all but one: 3, "
                 "7, ..."
@@ -206,12 +206,12 @@ TEST_CASE("with unused_parameters, ranks may take different branches in every st
             }
             const std::vector<float> gradients(n, static_cast<float>(p * (comm.rank() + 1)));
             const at::Tensor loss = model.loss(used_on(comm.rank()), gradients);
+            INFO("step " << step + 1 << " of 4");
             forget_gradients(model.parameters);
             reducer.prepare_for_backward(unused_parameters(loss, model.parameters));
             loss.backward();
             reducer.finalize_backward();
             const Comparison means = same(model.each_gradient(), expected, kRounding);
-            INFO("step " << step + 1 << " of 4");
             CHECK(means);
         }
     });

@@ -37,9 +37,9 @@ inline void trains(
     const std::size_t n = count(parameters);
     const Training training = stage(parameters, options, comm);
     for (int step = 1; step <= 3; ++step) {
+        INFO(name_of(options) << ", " << counted(n, "element") << ", step " << step);
         training.step(gradients(model(shapes), comm.rank(), step));
         const std::vector<float> weights = training.weights();
-        INFO(name_of(options) << ", " << counted(n, "element") << ", step " << step);
         const Comparison result = as_trained(weights, shapes, options, step, comm);
         REQUIRE(result);
         const Comparison alike = same_on_all_ranks(weights, comm);

@@ -25,12 +25,12 @@ inline void backward_has_weights(const MakeUnits& make) {
         const Net net;
         const Units units = make(in_units(net.parameters, {2}), options, comm);
         for (int step = 1; step <= 4; ++step) {
+            INFO("two linear layers, " << name_of(options) << ", step " << step);
             units.zero_grad();
             const at::Tensor x = Net::input(comm.rank(), step);
             const at::Tensor h = units.forward(0, [&] { return net.first(x); });
             Net::loss(units.forward(1, [&] { return net.second(h); })).backward();
             units.step();
-            INFO("two linear layers, " << name_of(options) << ", step " << step);
             const int p = comm.size();
             const Comparison result = same(
                 weights_of(units), net_trained(options, step, p), 1e-5,
@@ -48,6 +48,7 @@ inline void calls_as_it_likes(const MakeUnits& make) {
             filled({1}, {2}).requires_grad_(), filled({1}, {3}).requires_grad_(),
             filled({1}, {5}).requires_grad_(), filled({1}, {7}).requires_grad_()};
         const Units units = make(each(x), {.rate = 1}, comm);
+        INFO("y = x0^3 x1^2 x3 at (2, 3, 5, 7), a step of rate 1; x2 is not in it");
         const at::Tensor y = units.forward(0, [&] {
             const auto inner = [&](const at::Tensor& h) {
                 return units.forward(1, [&] { return h.mul(x[1]).mul(x[0]); });
@@ -57,7 +58,6 @@ inline void calls_as_it_likes(const MakeUnits& make) {
         });
         y.sum().backward();
         units.step();
-        INFO("y = x0^3 x1^2 x3 at (2, 3, 5, 7), a step of rate 1; x2 is not in it");
         const Comparison result =
             same(weights_of(units), std::vector<float>{2 - 756, 3 - 336, 5, 7 - 72}, 1e-5);
         CHECK(result);
@@ -74,12 +74,12 @@ inline void adds_up(const MakeUnits& make) {
             y = y.add(units.forward(1, [&] { return x[2].mul(value).sum(); }));
             y.backward();
         };
+        INFO("64 is forgotten, 1 and 2 are added up; unit 0's second parameter brings nothing");
         bring(64);
         units.zero_grad();
         bring(1);
         bring(2);
         units.step();
-        INFO("64 is forgotten, 1 and 2 are added up; unit 0's second parameter brings nothing");
         const Comparison result = same(
             weights_of(units), std::vector<float>{3, 3, 0, 3, 3, 3}, 1e-6,
             {{{67, 67, 0, 67, 67, 67}, "that is all three: zero_grad forgot nothing"},

@@ -122,13 +122,13 @@ TEST_CASE("buckets meet in one order, in whatever order gradients come on each r
         const std::vector<float> own = input(shapes.size(), comm.rank(), 1);
         const std::vector<float> mean =
             reduced_input(shapes.size(), comm.size(), ReduceOp::mean, 1);
+        INFO("a bucket for each parameter; rank r's gradients come as r, r + 1, ...");
         loss_in_order(parameters, order, own).backward();
         optimizer.step();
         std::vector<float> expected;
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             expected.insert(expected.end(), i + 1, mean[i]);
         }
-        INFO("a bucket for each parameter; rank r's gradients come as r, r + 1, ...");
         const Comparison result = same(all_elements(parameters), expected, 1e-5);
         CHECK(result);
     });
@@ -142,9 +142,9 @@ TEST_CASE("a gradient that does not come counts as zeros, on one rank and on all
         // rank 0 brings all but 1 and 3; the others only 0
         const bool first = comm.rank() == 0;
         const Order order = first ? Order{2, 0} : Order{0};
+        INFO("parameters 1 and 3 bring no gradient on any rank, 2 on rank 0 alone: p");
         loss_in_order(parameters, order, {p, p, p, p}).backward();
         optimizer.step();
-        INFO("parameters 1 and 3 bring no gradient on any rank, 2 on rank 0 alone: p");
         const Comparison result =
             same(all_elements(parameters), std::vector<float>{p, p, 0, 1, 1, 1, 0}, 1e-6);
         CHECK(result);
@@ -190,10 +190,10 @@ TEST_CASE("after a backward that ends with an error, zero_grad makes a new begin
         CHECK_THROWS(loss_in_order(parameters, {2, 1, 0}, {8, 8, 8}).backward());
         breaks.reset();
         optimizer.zero_grad();
-        loss_in_order(parameters, {2, 0}, {1, 2, 3}).backward();
-        optimizer.step();
         INFO("backward threw after the gradients of two parameters, 8 each; then 2 and 0 bring one"
         );
+        loss_in_order(parameters, {2, 0}, {1, 2, 3}).backward();
+        optimizer.step();
         const Comparison result =
             same(all_elements(parameters), std::vector<float>{1, 1, 0, 0, 0, 3}, 1e-6);
         CHECK(result);
@@ -259,11 +259,11 @@ TEST_CASE("two objects of zero2 know nothing of each other, also in one backward
         const Tensors second = zeros({{2}, {3}});
         Zero2 one(first, Limits{1}, {.rate = -1}, comm);
         Zero2 other(second, Limits{1}, {.rate = -1}, comm);
+        INFO("one loss of both; of each the second parameter brings no gradient");
         const at::Tensor loss = loss_in_order(first, {0}, {1, 1});
         loss.add(loss_in_order(second, {0}, {2, 2})).backward();
         one.step();
         other.step();
-        INFO("one loss of both; of each the second parameter brings no gradient");
         const Comparison of_one =
             same(all_elements(first), std::vector<float>{1, 1, 0, 0, 0}, 1e-6);
         CHECK(of_one);
@@ -297,9 +297,9 @@ TEST_CASE("ranks may each leave out another parameter") {
             expected.insert(expected.end(), static_cast<std::size_t>(i) + 1, sum);
         }
         const auto all = static_cast<float>(p);
+        INFO("a bucket for each parameter; rank r brings p for all but parameter r");
         loss_in_order(parameters, order, {all, all, all, all}).backward();
         optimizer.step();
-        INFO("a bucket for each parameter; rank r brings p for all but parameter r");
         const Comparison result = same(all_elements(parameters), expected, 1e-6);
         CHECK(result);
     });

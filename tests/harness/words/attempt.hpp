@@ -56,7 +56,7 @@ struct Attempt {
     std::function<void(Buffers&, const Call&, const Communicator&)> call;
     /// Compares with what has to be there after it. Called when all messages are through.
     std::function<Comparison(const Buffers&, const Call&, const Communicator&)> outcome;
-    /// What else to tell this rank with a failure: "elements 3 up to, but not 5 are this rank's".
+    /// What else to tell this rank with a failure: "this rank gets elements [3, 5)".
     std::function<std::string(const Call&, const Communicator&)> note = {};
 };
 

@@ -1,6 +1,7 @@
 // Chunks of a whole that ranks have, give or get: what scatter, gather and their kin are tried with.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
@@ -12,6 +13,13 @@ namespace dist::harness {
 /// This rank's chunk of a whole of n elements.
 inline Chunk chunk_of(std::size_t n, const Communicator& comm) {
     return chunk_bounds(n, comm.size(), comm.rank());
+}
+
+/// "elements [3, 5)", "no elements"
+inline std::string text_of(const Chunk& chunk) {
+    return chunk.size() == 0 ? "no elements"
+                             : "elements [" + std::to_string(chunk.begin) + ", " +
+                                   std::to_string(chunk.end) + ")";
 }
 
 /// The elements of `whole` in `chunk`.
