@@ -200,6 +200,8 @@ Command add_training(const Command& trace, Context& context) {
     command.footer(
         "Writes forward, backward, each bucket's messages and the optimizer, for Perfetto "
         "(https://ui.perfetto.dev) and HTA.\n"
+        "With zero1, zero2 and zero3 messages have no row: they are part of forward, backward and "
+        "optimizer.\n"
         "Takes all options of ./shardlings train. Defaults: --trace traces/train, --steps 12.\n"
         "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
     );

@@ -89,14 +89,23 @@ std::string gaps_of(const Layout& layout, const Folded& folded) {
     return text;
 }
 
-std::string headings_of(const Layout& layout) {
+// Each call in the colour of its messages.
+std::string headings_of(const Diagram& diagram, const Layout& layout) {
     std::string text;
     for (const auto& [round, calls] : layout.headings) {
         const int y = begin_of(layout, round - 1);
+        std::string names;
+        for (const int call : calls) {
+            names += fmt::format(
+                "<tspan fill='{}'>{}</tspan>",
+                kColours[static_cast<std::size_t>(call - 1) % kColours.size()],
+                (names.empty() ? "" : "      ") + diagram.calls[static_cast<std::size_t>(call)]
+            );
+        }
         text += fmt::format(
             "<rect x='16' y='{}' width='{}' height='20' fill='#eff6ff'/>\n"
-            "<text x='26' y='{}' fill='{}' text-anchor='start' xml:space='preserve'>{}</text>\n",
-            y - 32, layout.width() - 32, y - 18, kDark, calls
+            "<text x='26' y='{}' text-anchor='start' xml:space='preserve'>{}</text>\n",
+            y - 32, layout.width() - 32, y - 18, names
         );
     }
     return text;
@@ -245,7 +254,7 @@ std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messag
     std::string text = opening(diagram, layout, description(folded)) +
                        rounds_and_lanes(diagram, layout, folded) + waits_of(layout) +
                        arrows_of(layout) + labels_of(layout) + gaps_of(layout, folded) +
-                       headings_of(layout);
+                       headings_of(diagram, layout);
     text += "<g fill='#4b5563' text-anchor='start'>\n";
     int y = begin_of(layout, layout.rounds) + 36;
     for (const Caption& caption : layout.captions) {

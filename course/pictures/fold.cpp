@@ -150,29 +150,21 @@ Folded fold(const std::vector<MessageRecord>& messages) {
     return folded;
 }
 
-std::map<int, std::string> headings_of(
+std::map<int, std::set<int>> headings_of(
     const Folded& folded, const std::vector<std::string>& calls
 ) {
     std::map<int, std::set<int>> by_round;
     for (const MessageRecord& message : folded.messages) {
-        if (static_cast<std::size_t>(message.call) < calls.size()) {
+        const auto call = static_cast<std::size_t>(message.call);
+        if (call < calls.size() && !calls[call].empty()) {
             by_round[message.end].insert(message.call);
         }
     }
-    std::map<int, std::string> headings;
     std::set<int> before;
-    for (const auto& [round, now] : by_round) {
-        std::string text;
-        for (const int call : now) {
-            const std::string& name = calls[static_cast<std::size_t>(call)];
-            text += (text.empty() || name.empty() ? "" : "; ") + name;
-        }
-        if (now != before && !text.empty()) {
-            headings[round] = text;
-        }
-        before = now;
-    }
-    return headings;
+    std::erase_if(by_round, [&](const auto& round) {
+        return std::exchange(before, round.second) == round.second;
+    });
+    return by_round;
 }
 
 }  // namespace dist::pictures

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct Folded {
 Folded fold(const std::vector<harness::MessageRecord>& messages);
 
 /// What stands above a drawn round: the calls whose messages arrive in it, where they are others than in the round before.
-std::map<int, std::string> headings_of(const Folded& folded, const std::vector<std::string>& calls);
+std::map<int, std::set<int>> headings_of(
+    const Folded& folded, const std::vector<std::string>& calls
+);
 
 /// All rounds, each drawn.
 Folded unfolded(const std::vector<harness::MessageRecord>& messages);

@@ -76,9 +76,13 @@ class Lanes {
         const auto headings = headings_of(folded_, diagram_.calls);
         for (int round = 1; round <= rounds_; ++round) {
             const auto heading = headings.find(round);
+            std::string names;
+            for (const int call : heading == headings.end() ? std::set<int>() : heading->second) {
+                names +=
+                    (names.empty() ? "" : "; ") + diagram_.calls[static_cast<std::size_t>(call)];
+            }
             rounds.push_back(
-                (heading == headings.end() ? "" : heading->second + "\n") + text_of(round) +
-                gap_after(round)
+                names + (names.empty() ? "" : "\n") + text_of(round) + gap_after(round)
             );
         }
         const int room = size_.lines == 0 ? std::numeric_limits<int>::max()

@@ -49,7 +49,7 @@ struct Layout {
     std::vector<int> y;  // of the first round's beginning, and of the end of each
     std::vector<int>
         begins;  // of the round that comes next: lower than y where something is told between
-    std::map<int, std::string> headings;  // above rounds
+    std::map<int, std::set<int>> headings;  // above rounds: calls
     int rounds = 0;
     int first = 0;  // lane
     int last = 0;
