@@ -9,6 +9,7 @@
 
 #include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/quick.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -96,6 +97,17 @@ TEST_CASE("chunk_bounds looks at its arguments alone, in whatever order it is ca
         CHECK(chunk_bounds(5, 1, 0) == Chunk{0, 5});
         CHECK(chunk_bounds(0, 2'000'000'000, 1'999'999'999) == Chunk{0, 0});
         CHECK(chunk_bounds(12, 3, 1) == Chunk{4, 8});
+    });
+}
+
+TEST_CASE("chunk_bounds takes a few operations, for any number of elements and chunks") {
+    on_ranks({1}, [](const Communicator&) {
+        const int p = 2'000'000'000;
+        const Comparison quick = takes_a_few_operations("the chunks, or the elements", [] {
+            const Chunk last = chunk_bounds(~0UL, p, p - 1);
+            REQUIRE(last.end == ~0UL);
+        });
+        CHECK(quick);
     });
 }
 

@@ -244,6 +244,24 @@ TEST_CASE("assignment waits for the request that it replaces") {
     });
 }
 
+TEST_CASE("assignment lets no error of the request that it replaces out") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const CrashMeans crash(
+            "request = std::move(other), where the message of `request` is too short: an exception "
+            "left operator=, which is noexcept, and that ends the program. Its error is lost, as "
+            "in "
+            "the destructor"
+        );
+        const auto to_next = input(7, comm.rank());
+        const Request sending = isend(to_next, next_of(comm), comm);
+        auto from_prev = poison(8);
+        Request request = irecv(from_prev, prev_of(comm), comm);
+        request = Request();
+        INFO("7 floats came where 8 had to, and the request was replaced before anybody knew");
+        CHECK_NOTHROW(request.wait());
+    });
+}
+
 TEST_CASE("wait_all waits for all, also if some fail, and then throws the first error") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         const std::string first_error = wait_error(7, 8, comm);

@@ -112,6 +112,7 @@ TEST_CASE("ring_shift goes around the communicator that was given") {
 
 TEST_CASE("ring_shift throws dist::Error if a message fails") {
     reports_failures(kAttempt);
+    reports_failed_sends(kAttempt);
 }
 
 TEST_CASE("ring_shift is right on 11 ranks", "[many]") {

@@ -9,6 +9,7 @@
 
 #include "course/protocol/counted.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/quick.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -277,6 +278,17 @@ TEST_CASE("crossover_bytes: the additions count as well") {
         INFO("p = 2, bytes travel for nothing: the ring adds half as much");
         const LinkCost slow_cores{0x1p-20, 0.0, 0x1p-30};
         CHECK(shown(crossover_bytes(recursive_doubling, ring, 2, slow_cores)) == "2048 bytes");
+    });
+}
+
+TEST_CASE("crossover_bytes takes a few operations, wherever the crossover is") {
+    on_ranks({1}, [](const Communicator&) {
+        const LinkCost link{0x1p-6, 0x1p-30};  // alpha/beta = 2^24 bytes; 8.8 times that
+        const Comparison quick = takes_a_few_operations("the sizes below it", [&] {
+            const auto bytes = crossover_bytes(recursive_doubling, ring, 8, link);
+            REQUIRE(shown(bytes) == "147639501 bytes");
+        });
+        CHECK(quick);
     });
 }
 

@@ -119,6 +119,7 @@ TEST_CASE("ring_broadcast stays inside the communicator it is given") {
 
 TEST_CASE("ring_broadcast throws dist::Error if a message fails") {
     reports_failures(kAttempt);
+    reports_failed_sends(kAttempt);
 }
 
 TEST_CASE("ring_broadcast is right on 11 ranks, and still a pipeline", "[many]") {

@@ -113,6 +113,7 @@ TEST_CASE("ring_reduce stays inside the communicator it is given") {
 
 TEST_CASE("ring_reduce throws dist::Error if a message fails") {
     reports_failures(kAttempt);
+    reports_failed_sends(kAttempt);
 }
 
 TEST_CASE("ring_reduce is right on 11 ranks, and still a pipeline", "[many]") {

@@ -148,6 +148,17 @@ TEST_CASE("shared_memory_all_reduce sends no message") {
     );
 }
 
+TEST_CASE("shared_memory_all_reduce waits for the others twice, and no more often") {
+    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
+        SharedBuffer data(1000, comm);
+        write_input(data, comm);
+        const Traffic traffic =
+            record(comm, [&] { shared_memory_all_reduce(data, ReduceOp::sum, comm); });
+        INFO("one barrier before the first read, one after the last write");
+        CHECK(traffic.collectives == 2);
+    });
+}
+
 TEST_CASE("shared_memory_all_reduce touches the rank's own slice of every part, and no other") {
     on_ranks({2, 3, 4}, [](const Communicator& comm) {
         // rank 0's slice, the longest, ends with a page: one element more is seen

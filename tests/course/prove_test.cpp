@@ -191,7 +191,7 @@ TEST_CASE("right answers by another way are not called wrong", "[prove]") {
         {"tested_in_a_loop",
          "fails in another way"},  // SimGrid's MPI_Test calls a cut message whole
         {"sent_back_by_hand", "a rank receives from any rank"},
-        {"one_float", "a rank receives from any rank"},
+        {"any_source", "a rank receives from any rank"},
         {"thread_sends", "a thread that it has started calls MPI_Send"},
         {"a_thread_each", "a thread that it has started calls MPI_Send"}};
     for (const Exercise& exercise : exercises_with_messages()) {

@@ -23,6 +23,7 @@
 //     words/patterns.hpp    every_length, every_operation, two_in_a_row, on_other_communicators, ...
 //     words/refusals.hpp    refuses(): in time, and with all as before; buffers that do not fit
 //     words/zoo.hpp         tensors of every dtype in every layout, with every number; as_now()
+//     words/quick.hpp       takes_a_few_operations(): no loop over a large argument
 //     words/labels.hpp      data that tells where it comes from; words/chunks.hpp: in chunks
 //     words/contributions.hpp   sums that tell who is in them, and how often
 //     words/two_alive.hpp   two objects of a kind at the same time
@@ -186,6 +187,18 @@ class FailingMessages {
     ~FailingMessages();
     FailingMessages(const FailingMessages&) = delete;
     FailingMessages& operator=(const FailingMessages&) = delete;
+};
+
+/// While it lives, messages that this rank starts (MPI_Isend) arrive, and yet the call that waits for them returns
+/// MPI_ERR_OTHER: who does not wait does not know.
+class FailingSends {
+  public:
+    FailingSends();
+    ~FailingSends();
+    FailingSends(const FailingSends&) = delete;
+    FailingSends& operator=(const FailingSends&) = delete;
+
+    [[nodiscard]] bool any() const;  // was any started?
 };
 
 /// While it lives, a crash of this rank is reported by this sentence.

@@ -14,6 +14,8 @@ namespace {
 std::atomic<int> late_ms = 0;
 std::atomic<int> late_messages_ms = 0;
 std::atomic<bool> failing = false;
+std::atomic<bool> failing_sends = false;
+std::atomic<int> failed_sends = 0;
 }  // namespace
 
 void seeded_delay() {
@@ -53,6 +55,22 @@ FailingMessages::FailingMessages() {
 }
 FailingMessages::~FailingMessages() {
     failing = false;
+}
+
+bool started_send_fails() {
+    failed_sends += failing_sends ? 1 : 0;
+    return failing_sends;
+}
+
+FailingSends::FailingSends() {
+    failed_sends = 0;
+    failing_sends = true;
+}
+bool FailingSends::any() const {
+    return failed_sends > 0;
+}
+FailingSends::~FailingSends() {
+    failing_sends = false;
 }
 
 LateMessages::LateMessages(int milliseconds) {

@@ -77,7 +77,7 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
     if (status != MPI_STATUS_IGNORE) {
         *status = local;
     }
-    return code;
+    return message && message->fails ? MPI_ERR_OTHER : code;
 }
 
 int look_at_request(MPI_Request request, bool* done, MPI_Status* status) {
@@ -133,6 +133,12 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
 void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
     if (const auto message = find(request)) {
         message->asked_at = std::move(asked_at);
+    }
+}
+
+void let_fail(MPI_Request request) {
+    if (const auto message = find(request)) {
+        message->fails = true;
     }
 }
 

