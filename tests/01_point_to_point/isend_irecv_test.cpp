@@ -244,20 +244,14 @@ TEST_CASE("assignment waits for the request that it replaces") {
     });
 }
 
-TEST_CASE("assignment lets no error of the request that it replaces out") {
+TEST_CASE("assignment throws nothing: the error of the request that it replaces is lost") {
     on_ranks({2, 3}, [](const Communicator& comm) {
-        const CrashMeans crash(
-            "request = std::move(other), where the message of `request` is too short: an exception "
-            "left operator=, which is noexcept, and that ends the program. Its error is lost, as "
-            "in "
-            "the destructor"
-        );
         const auto to_next = input(7, comm.rank());
         const Request sending = isend(to_next, next_of(comm), comm);
         auto from_prev = poison(8);
         Request request = irecv(from_prev, prev_of(comm), comm);
-        request = Request();
-        INFO("7 floats came where 8 had to, and the request was replaced before anybody knew");
+        request = Request();  // waits: 7 floats come where 8 have to
+        INFO("the request that failed was replaced by an empty one: there is nothing to wait for");
         CHECK_NOTHROW(request.wait());
     });
 }
