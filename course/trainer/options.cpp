@@ -86,7 +86,7 @@ std::string usual_rates() {
     return text.str();
 }
 
-/// What is trained on, how long, and by whom.
+/// What is trained, and for how long.
 void declare_run(CLI::App& app, Options& options) {
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
     app.add_option(
@@ -122,6 +122,10 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(check_from_1)
         ->excludes(steps)
         ->capture_default_str();
+}
+
+/// By whom, and on how much of the data.
+void declare_ranks(CLI::App& app, Options& options) {
     app.add_option_function<std::string>(
            "--parallel",
            [&](const std::string& name) { options.parallel = find_way(name)->parallel; },
@@ -252,6 +256,7 @@ void declare_training(CLI::App& app, Options& options) {
 void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
+    declare_ranks(app, options);
     declare_output(app, options);
     declare_timeout(app, options);
     declare_training(app, options);
