@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "course/build/difference.hpp"
-#include "course/launch/attempt.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/launch/together.hpp"
 #include "course/process/error.hpp"
 #include "course/report/report.hpp"

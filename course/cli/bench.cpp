@@ -18,8 +18,8 @@
 #include "course/manifest/progress.hpp"
 #include "course/process/error.hpp"
 #include "course/process/files.hpp"
+#include "course/process/lists.hpp"
 #include "course/process/subprocess.hpp"
-#include "course/process/words.hpp"
 
 namespace dist::cli {
 namespace {

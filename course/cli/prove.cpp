@@ -60,7 +60,7 @@ Built build_simulated(Context& context, const Exercise& exercise, const fs::path
 void draw(const WrongOrder& wrong, const ProveArguments& arguments) {
     if (!arguments.svg.empty()) {
         const Drawing drawing = drawing_of(wrong, arguments.name);
-        files::write_atomically(arguments.svg, pictures::svg(drawing.diagram, drawing.messages));
+        files::write_atomically(arguments.svg, diagrams::svg(drawing.diagram, drawing.messages));
     }
 }
 

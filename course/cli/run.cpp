@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "course/cli/command.hpp"
-#include "course/launch/attempt.hpp"
 #include "course/launch/gpu.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/manifest/questions.hpp"
 #include "course/manifest/select.hpp"

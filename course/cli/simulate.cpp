@@ -16,7 +16,7 @@
 #include "course/manifest/manifest.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/process/error.hpp"
-#include "course/process/words.hpp"
+#include "course/process/lists.hpp"
 #include "course/simulate/simulated_text.hpp"
 #include "course/simulate/simulation.hpp"
 

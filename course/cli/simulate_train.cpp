@@ -15,7 +15,7 @@
 #include "course/nn/bucket_limits.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/process/error.hpp"
-#include "course/process/words.hpp"
+#include "course/process/lists.hpp"
 #include "course/simulate/measured_work.hpp"
 #include "course/simulate/trained_text.hpp"
 

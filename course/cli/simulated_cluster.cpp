@@ -8,7 +8,7 @@
 #include "course/cli/passed_on.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/process/error.hpp"
-#include "course/process/words.hpp"
+#include "course/process/lists.hpp"
 
 namespace dist::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "course/cli/train.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/judge/explain.hpp"
-#include "course/launch/attempt.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/manifest/select.hpp"
 #include "course/process/error.hpp"
@@ -99,7 +99,7 @@ const TestResult* worth_drawing(const Result& result) {
 std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     const std::size_t seen = columns_of(STDOUT_FILENO);
     const auto columns = static_cast<int>(seen > kMostColumns ? kPaperColumns : seen);
-    const pictures::TextSize size = {columns, lines, use_colours()};
+    const diagrams::TextSize size = {columns, lines, use_colours()};
     const std::string ranks = harness::counted(test.ranks, "rank");
     std::string out = fmt::format(
         "{}\n{}\n", test.name,
@@ -107,7 +107,7 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
             ? "pass on " + ranks
             : fmt::format("{} on {}: {}", name_of(test.status), ranks, in_one_line(test))
     );
-    out += "\n" + pictures::lanes(drawing.diagram, drawing.messages, size);
+    out += "\n" + diagrams::lanes(drawing.diagram, drawing.messages, size);
     for (const RankResult& rank : test.per_rank) {
         out += drawing.diagram.stuck.empty() ? "" : rank_line(rank) + "\n";
     }
@@ -127,7 +127,7 @@ void write_files(const Drawing& drawing, const TestResult& test, const fs::path&
     const std::string name = drawing.diagram.name;
     const fs::path picture = folder / (name + ".svg");
     const fs::path events = folder / (name + ".json");
-    files::write_atomically(picture, pictures::svg(drawing.diagram, drawing.messages));
+    files::write_atomically(picture, diagrams::svg(drawing.diagram, drawing.messages));
     files::write_atomically(events, chrome_trace(test, name));
     fmt::print(
         "\nThe picture:  {}\nWith times:   {}   opened by https://ui.perfetto.dev\n",

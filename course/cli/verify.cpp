@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "course/cli/command.hpp"
-#include "course/launch/attempt.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/process/error.hpp"

@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "course/grade/evidence.hpp"
-#include "course/launch/attempt.hpp"
 #include "course/launch/gpu.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
 #include "course/process/orphans.hpp"

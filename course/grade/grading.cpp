@@ -16,8 +16,8 @@
 #include "course/grade/submissions.hpp"
 #include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
+#include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
-#include "course/process/words.hpp"
 #include "course/process/workers.hpp"
 
 namespace dist::cli {

@@ -17,12 +17,12 @@
 #include "course/lab/gloo.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
+#include "course/lab/measured.hpp"
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
 #include "course/lab/outputs.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/progress.hpp"
-#include "course/lab/report.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
@@ -44,30 +44,31 @@ void say(const Communicator& comm, const std::string& line) {
 /// What is to be measured here: without what cannot be, which is noted.
 ///
 /// Errors  UsageError if nothing is left.
-void choose_algorithms(Report& report, const Options& options, const Communicator& comm) {
-    report.algorithms = find_algorithms(report.collective, options.algorithms);
-    if (const std::string note = load_mine(report.algorithms, options.mine, comm); !note.empty()) {
-        report.notes.push_back(note);
-    }
-    if (const std::string note = load_gloo(report.algorithms, report.machine.nodes);
+void choose_algorithms(Measured& measured, const Options& options, const Communicator& comm) {
+    measured.algorithms = find_algorithms(measured.collective, options.algorithms);
+    if (const std::string note = load_mine(measured.algorithms, options.mine, comm);
         !note.empty()) {
-        report.notes.push_back(note);
+        measured.notes.push_back(note);
     }
-    if (report.machine.ranks_per_node < comm.size()) {
-        const auto left_out = std::erase_if(report.algorithms, [](const Algorithm& a) {
+    if (const std::string note = load_gloo(measured.algorithms, measured.machine.nodes);
+        !note.empty()) {
+        measured.notes.push_back(note);
+    }
+    if (measured.machine.ranks_per_node < comm.size()) {
+        const auto left_out = std::erase_if(measured.algorithms, [](const Algorithm& a) {
             return a.means == Means::shared_memory;
         });
         if (left_out > 0) {
-            report.notes.emplace_back("shared is left out: the ranks are on several machines");
+            measured.notes.emplace_back("shared is left out: the ranks are on several machines");
         }
     }
-    if (report.algorithms.empty()) {
-        throw UsageError("nothing to measure: " + report.notes.front());
+    if (measured.algorithms.empty()) {
+        throw UsageError("nothing to measure: " + measured.notes.front());
     }
 }
 
-Report measure(const Options& options, const Communicator& comm) {
-    Report report{
+Measured measure(const Options& options, const Communicator& comm) {
+    Measured measured{
         .collective = find_collective(options.collective),
         .algorithms = {},
         .machine = {},
@@ -75,26 +76,29 @@ Report measure(const Options& options, const Communicator& comm) {
         .bound = {},
         .choices = {},
         .points = {}};
-    report.machine = describe_machine(comm);
-    report.seed = options.seed;
+    measured.machine = describe_machine(comm);
+    measured.seed = options.seed;
     const std::vector<std::size_t> sizes_bytes =
-        report.collective.moves_data() ? options.sizes_bytes : std::vector{sizeof(float)};
-    check_memory(sizes_bytes, report.machine.ranks_per_node);
+        measured.collective.moves_data() ? options.sizes_bytes : std::vector{sizeof(float)};
+    check_memory(sizes_bytes, measured.machine.ranks_per_node);
     check_outputs(options.csv, options.svg, comm);
-    choose_algorithms(report, options, comm);
+    choose_algorithms(measured, options, comm);
     const std::string ranks =
         options.ranks.size() > 1 ? fmt::format(" on {} ranks", comm.size()) : "";
     Progress progress(options.progress, comm);
     progress.show("probing messages and memory", 0.0);
-    report.bound = probe_lower_bound(report.collective, sizes_bytes, options.budget_s / 4, comm);
-    Workspace workspace(report.collective, sizes_bytes.back() / sizeof(float), comm, options.seed);
-    const bool with_auto =
-        std::ranges::find(report.algorithms, kAuto, &Algorithm::name) != report.algorithms.end();
-    const Effort effort{options.budget_s, options.iterations, report.machine.oversubscribed()};
+    measured.bound =
+        probe_lower_bound(measured.collective, sizes_bytes, options.budget_s / 4, comm);
+    Workspace workspace(
+        measured.collective, sizes_bytes.back() / sizeof(float), comm, options.seed
+    );
+    const bool with_auto = std::ranges::find(measured.algorithms, kAuto, &Algorithm::name) !=
+                           measured.algorithms.end();
+    const Effort effort{options.budget_s, options.iterations, measured.machine.oversubscribed()};
     for (const std::size_t size_bytes : sizes_bytes) {
         const auto show = [&](double fraction) {
             progress.show(
-                fmt::format("{} of {}{}", report.collective.name, in_words(size_bytes), ranks),
+                fmt::format("{} of {}{}", measured.collective.name, in_words(size_bytes), ranks),
                 fraction
             );
         };
@@ -102,20 +106,20 @@ Report measure(const Options& options, const Communicator& comm) {
         Run chosen = nullptr;
         std::string chose;
         if (with_auto) {
-            report.choices.push_back(choose_by_trial(size_bytes, effort, workspace, comm));
-            chosen = report.choices.back().best.run;
-            chose = report.choices.back().best.name;
+            measured.choices.push_back(choose_by_trial(size_bytes, effort, workspace, comm));
+            chosen = measured.choices.back().best.run;
+            chose = measured.choices.back().best.name;
         }
         for (Point point :
-             measure_size(report.algorithms, size_bytes, effort, workspace, chosen, comm, show)) {
+             measure_size(measured.algorithms, size_bytes, effort, workspace, chosen, comm, show)) {
             point.chose = point.algorithm == kAuto ? chose : "";
-            report.points.push_back(point);
+            measured.points.push_back(point);
         }
     }
-    if (const std::string note = note_if_busy(report.points); !note.empty()) {
-        report.notes.push_back(note);
+    if (const std::string note = note_if_busy(measured.points); !note.empty()) {
+        measured.notes.push_back(note);
     }
-    return report;
+    return measured;
 }
 
 /// Waits until all ranks are here, and leaves the core meanwhile to those that measure.
@@ -132,19 +136,19 @@ void wait_asleep(const Communicator& comm) {
     }
 }
 
-/// A report for each number of ranks, of the first ones each; empty on ranks that are not among these. The
+/// What was measured on each number of ranks, of the first ones each; empty on ranks that are not among these. The
 /// ranks are the same processes throughout, started once.
 ///
 /// Errors  UsageError, on every rank.
-std::vector<Report> measure_all(const Options& options, const Communicator& comm) {
+std::vector<Measured> measure_all(const Options& options, const Communicator& comm) {
     check_ranks(options.ranks, comm.size());
-    std::vector<Report> reports;
+    std::vector<Measured> measurements;
     for (const int p : options.ranks.empty() ? std::vector{comm.size()} : options.ranks) {
         const Communicator some = comm.split(comm.rank() < p ? 0 : MPI_UNDEFINED);
         std::string refusal;
         if (some.size() > 0) {
             try {
-                reports.push_back(measure(options, some));
+                measurements.push_back(measure(options, some));
             } catch (const UsageError& error) {
                 refusal = error.what();
             } catch (const std::invalid_argument& error) {
@@ -154,7 +158,7 @@ std::vector<Report> measure_all(const Options& options, const Communicator& comm
         wait_asleep(comm);
         agree_on(refusal, comm);
     }
-    return reports;
+    return measurements;
 }
 
 /// mpirun takes what it cannot write for written: who wants to know gives a file to write to.
@@ -167,27 +171,27 @@ void print(const Options& options, const std::string& text) {
 }
 
 /// Prints and writes what was asked for.
-void publish(const Options& options, const std::vector<Report>& reports) {
-    const std::string text = options.json         ? to_json(reports)
-                             : options.csv == "-" ? to_csv(reports)
-                                                  : to_table(reports);
+void publish(const Options& options, const std::vector<Measured>& measurements) {
+    const std::string text = options.json         ? to_json(measurements)
+                             : options.csv == "-" ? to_csv(measurements)
+                                                  : to_table(measurements);
     print(options, text);
     if (!options.csv.empty() && options.csv != "-") {
-        files::write_atomically(options.csv, to_csv(reports));
+        files::write_atomically(options.csv, to_csv(measurements));
     }
     if (!options.svg.empty()) {
-        plots::draw(options.svg, gnuplot_script(reports));
+        plots::draw(options.svg, gnuplot_script(measurements));
     }
 }
 
 /// Whether rank 0 could publish; if not, it has said why.
 bool published(
-    const Options& options, const std::vector<Report>& reports, const Communicator& comm
+    const Options& options, const std::vector<Measured>& measurements, const Communicator& comm
 ) {
     int done = 1;
     if (comm.rank() == 0) {
         try {
-            publish(options, reports);
+            publish(options, measurements);
         } catch (const std::runtime_error& error) {
             say(comm, error.what());
             done = 0;
@@ -198,10 +202,10 @@ bool published(
 }
 
 /// Elements that rank 0 knows to be wrong.
-long count_wrong(const std::vector<Report>& reports, const Communicator& comm) {
+long count_wrong(const std::vector<Measured>& measurements, const Communicator& comm) {
     long wrong = 0;
-    for (const Report& report : reports) {
-        for (const Point& point : report.points) {
+    for (const Measured& measured : measurements) {
+        for (const Point& point : measured.points) {
             wrong += point.wrong;
         }
     }
@@ -219,11 +223,11 @@ int run(int argc, char** argv, const Communicator& comm) {
             }
             return 0;
         }
-        const std::vector<Report> reports = measure_all(options, comm);
-        if (!published(options, reports, comm)) {
+        const std::vector<Measured> measurements = measure_all(options, comm);
+        if (!published(options, measurements, comm)) {
             return kFailed;
         }
-        const long wrong = count_wrong(reports, comm);
+        const long wrong = count_wrong(measurements, comm);
         if (wrong > 0) {
             say(comm, fmt::format("{} elements are wrong; see the column #wrong", wrong));
         }

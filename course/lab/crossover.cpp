@@ -17,13 +17,13 @@ struct Pair {
 
     void add(
         double x,
-        const Report& report,
+        const Measured& measured,
         std::size_t size_bytes,
         const std::string& of_a,
         const std::string& of_b
     ) {
-        const Point* const one = find(report, size_bytes, of_a);
-        const Point* const other = find(report, size_bytes, of_b);
+        const Point* const one = find(measured, size_bytes, of_a);
+        const Point* const other = find(measured, size_bytes, of_b);
         if (one != nullptr && other != nullptr) {
             a.push_back({x, one->median_s, error_of_median(*one)});
             b.push_back({x, other->median_s, error_of_median(*other)});
@@ -32,35 +32,35 @@ struct Pair {
 
   private:
     static const Point* find(
-        const Report& report, std::size_t size_bytes, const std::string& algorithm
+        const Measured& measured, std::size_t size_bytes, const std::string& algorithm
     ) {
-        const auto found = std::ranges::find_if(report.points, [&](const Point& point) {
+        const auto found = std::ranges::find_if(measured.points, [&](const Point& point) {
             return point.size_bytes == size_bytes && point.algorithm == algorithm;
         });
-        return found == report.points.end() ? nullptr : &*found;
+        return found == measured.points.end() ? nullptr : &*found;
     }
 };
 
-Pair over_sizes(const Report& report, const std::string& a, const std::string& b) {
+Pair over_sizes(const Measured& measured, const std::string& a, const std::string& b) {
     Pair pair;
-    for (const Point& point : report.points) {
+    for (const Point& point : measured.points) {
         if (point.algorithm == a) {
-            pair.add(static_cast<double>(point.size_bytes), report, point.size_bytes, a, b);
+            pair.add(static_cast<double>(point.size_bytes), measured, point.size_bytes, a, b);
         }
     }
     return pair;
 }
 
 Pair over_ranks(
-    const std::vector<Report>& reports,
+    const std::vector<Measured>& measurements,
     std::size_t size_bytes,
     const std::string& a,
     const std::string& b
 ) {
     Pair pair;
-    for (const Report& report : reports) {
-        if (report.machine.ranks > 1) {  // one rank sends nothing: neither is the faster
-            pair.add(report.machine.ranks, report, size_bytes, a, b);
+    for (const Measured& measured : measurements) {
+        if (measured.machine.ranks > 1) {  // one rank sends nothing: neither is the faster
+            pair.add(measured.machine.ranks, measured, size_bytes, a, b);
         }
     }
     return pair;
@@ -117,38 +117,40 @@ double error_of_median(const Point& point) {
 }
 
 std::optional<Crossover> crossover_of(
-    const Report& report, const std::string& a, const std::string& b
+    const Measured& measured, const std::string& a, const std::string& b
 ) {
-    const Pair pair = over_sizes(report, a, b);
+    const Pair pair = over_sizes(measured, a, b);
     return crossover(pair.a, pair.b);
 }
 
 std::optional<Crossover> crossover_of(
-    const std::vector<Report>& reports,
+    const std::vector<Measured>& measurements,
     std::size_t size_bytes,
     const std::string& a,
     const std::string& b
 ) {
-    const Pair pair = over_ranks(reports, size_bytes, a, b);
+    const Pair pair = over_ranks(measurements, size_bytes, a, b);
     return crossover(pair.a, pair.b);
 }
 
-std::string crossover_in_words(const Report& report, const std::string& a, const std::string& b) {
+std::string crossover_in_words(
+    const Measured& measured, const std::string& a, const std::string& b
+) {
     const auto measured = [](double x) { return in_words(static_cast<std::size_t>(x)); };
     return in_words_of(
-        over_sizes(report, a, b), a, b, {"size", "the largest size", in_any_words, measured}
+        over_sizes(measured, a, b), a, b, {"size", "the largest size", in_any_words, measured}
     );
 }
 
 std::string crossover_in_words(
-    const std::vector<Report>& reports,
+    const std::vector<Measured>& measurements,
     std::size_t size_bytes,
     const std::string& a,
     const std::string& b
 ) {
     const auto ranks = [](double x) { return fmt::format("{:.3g} ranks", x); };
     return in_words_of(
-        over_ranks(reports, size_bytes, a, b), a, b,
+        over_ranks(measurements, size_bytes, a, b), a, b,
         {"number of ranks", "the largest number of ranks", ranks, ranks}
     );
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "course/algorithms/crossing.hpp"
-#include "course/lab/report.hpp"
+#include "course/lab/measured.hpp"
 
 namespace dist::lab {
 
@@ -16,12 +16,12 @@ double error_of_median(const Point& point);
 
 /// Where `b` passes `a`: in bytes, ...
 std::optional<Crossover> crossover_of(
-    const Report& report, const std::string& a, const std::string& b
+    const Measured& measured, const std::string& a, const std::string& b
 );
 
 /// ... or in ranks, at one size, over reports of ascending numbers of ranks.
 std::optional<Crossover> crossover_of(
-    const std::vector<Report>& reports,
+    const std::vector<Measured>& measurements,
     std::size_t size_bytes,
     const std::string& a,
     const std::string& b
@@ -29,11 +29,13 @@ std::optional<Crossover> crossover_of(
 
 /// "ring passes naive at 41.2 KiB (from 37.0 KiB to 46.3 KiB by the spread of the times; measured at 16 KiB and 64 KiB)", or who
 /// is the faster throughout; empty where one of them was not measured at two sizes.
-std::string crossover_in_words(const Report& report, const std::string& a, const std::string& b);
+std::string crossover_in_words(
+    const Measured& measured, const std::string& a, const std::string& b
+);
 
 /// The same in ranks: "ring passes naive at 2.9 ranks (...)".
 std::string crossover_in_words(
-    const std::vector<Report>& reports,
+    const std::vector<Measured>& measurements,
     std::size_t size_bytes,
     const std::string& a,
     const std::string& b

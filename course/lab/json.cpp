@@ -2,7 +2,7 @@
 
 #include "course/algorithms/units.hpp"
 #include "course/lab/crossover.hpp"
-#include "course/lab/report.hpp"
+#include "course/lab/measured.hpp"
 
 namespace dist::lab {
 namespace {
@@ -52,20 +52,20 @@ Json or_null(const std::optional<Crossover>& at) {
     return at ? Json{{"at", at->x}, {"low", at->low}, {"high", at->high}} : Json(nullptr);
 }
 
-Json report_json(const Report& report) {
+Json measured_json(const Measured& measured) {
     Json document{
-        {"bench", report.collective.name},
-        {"ranks", report.machine.ranks},
-        {"seed", report.seed},
-        {"machine", machine_json(report.machine)},
-        {"notes", report.notes},
+        {"bench", measured.collective.name},
+        {"ranks", measured.machine.ranks},
+        {"seed", measured.seed},
+        {"machine", machine_json(measured.machine)},
+        {"notes", measured.notes},
         {"points", Json::array()},
         {"choices", Json::array()},
         {"fits", Json::array()}};
-    for (const Row& row : rows(report)) {
-        document["points"].push_back(row_json(row, report.collective.redop));
+    for (const Row& row : rows(measured)) {
+        document["points"].push_back(row_json(row, measured.collective.redop));
     }
-    for (const Choice& choice : report.choices) {
+    for (const Choice& choice : measured.choices) {
         document["choices"].push_back(
             {{"size_bytes", choice.size_bytes},
              {"chose", choice.best.name},
@@ -73,8 +73,8 @@ Json report_json(const Report& report) {
              {"model_over_best", choice.model_over_best}}
         );
     }
-    document["ring_passes_naive_bytes"] = or_null(crossover_of(report, "naive", "ring"));
-    for (const auto& [algorithm, fit] : fits(report)) {
+    document["ring_passes_naive_bytes"] = or_null(crossover_of(measured, "naive", "ring"));
+    for (const auto& [algorithm, fit] : fits(measured)) {
         document["fits"].push_back(
             fit.line ? Json{{"algorithm", algorithm},
                             {"alpha_us", fit.line->cost.alpha_s * kMicro},
@@ -93,25 +93,25 @@ Json report_json(const Report& report) {
 }
 
 /// What several numbers of ranks say together.
-Json over_ranks_json(const std::vector<Report>& reports) {
+Json over_ranks_json(const std::vector<Measured>& measurements) {
     Json document{
-        {"bench", reports.front().collective.name},
+        {"bench", measurements.front().collective.name},
         {"ranks", Json::array()},
         {"notes", Json::array()},
         {"ring_passes_naive_ranks", Json::array()},
         {"runs", Json::array()}};
-    if (const std::string note = note_if_shared(reports); !note.empty()) {
+    if (const std::string note = note_if_shared(measurements); !note.empty()) {
         document["notes"].push_back(note);
     }
-    for (const Report& report : reports) {
-        document["ranks"].push_back(report.machine.ranks);
-        document["runs"].push_back(report_json(report));
+    for (const Measured& measured : measurements) {
+        document["ranks"].push_back(measured.machine.ranks);
+        document["runs"].push_back(measured_json(measured));
     }
-    for (const std::size_t size : sizes_of(reports.front())) {
+    for (const std::size_t size : sizes_of(measurements.front())) {
         document["ring_passes_naive_ranks"].push_back(
             {{"size_bytes", size},
-             {"crossover", or_null(crossover_of(reports, size, "naive", "ring"))},
-             {"in_words", crossover_in_words(reports, size, "naive", "ring")}}
+             {"crossover", or_null(crossover_of(measurements, size, "naive", "ring"))},
+             {"in_words", crossover_in_words(measurements, size, "naive", "ring")}}
         );
     }
     return document;
@@ -119,9 +119,9 @@ Json over_ranks_json(const std::vector<Report>& reports) {
 
 }  // namespace
 
-std::string to_json(const std::vector<Report>& reports) {
-    const Json document =
-        reports.size() == 1 ? report_json(reports.front()) : over_ranks_json(reports);
+std::string to_json(const std::vector<Measured>& measurements) {
+    const Json document = measurements.size() == 1 ? measured_json(measurements.front())
+                                                   : over_ranks_json(measurements);
     return document.dump(2) + "\n";
 }
 

@@ -14,25 +14,26 @@ namespace {
 
 using Ratio = std::optional<double> Row::*;
 
-/// What stands above one tick: a size of the only report, or a report's largest size.
+/// What stands above one tick: a size, or the largest one of a number of ranks.
 struct Column {
     double x;
-    const Report* report;
+    const Measured* measured;
     std::size_t size_bytes;
     std::vector<Row> rows;  // of this size
 };
 
-std::vector<Column> columns_of(const std::vector<Report>& reports) {
+std::vector<Column> columns_of(const std::vector<Measured>& measurements) {
     std::vector<Column> columns;
-    for (const Report& report : reports) {
-        std::set<std::size_t> sizes = sizes_of(report);
-        if (reports.size() > 1) {
+    for (const Measured& measured : measurements) {
+        std::set<std::size_t> sizes = sizes_of(measured);
+        if (measurements.size() > 1) {
             sizes = {*sizes.rbegin()};
         }
-        const std::vector<Row> all = rows(report);
+        const std::vector<Row> all = rows(measured);
         for (const std::size_t size : sizes) {
-            const double x = reports.size() > 1 ? report.machine.ranks : static_cast<double>(size);
-            Column column{x, &report, size, {}};
+            const double x =
+                measurements.size() > 1 ? measured.machine.ranks : static_cast<double>(size);
+            Column column{x, &measured, size, {}};
             std::ranges::copy_if(all, std::back_inserter(column.rows), [&](const Row& row) {
                 return row.point.size_bytes == size;
             });
@@ -52,7 +53,7 @@ plots::Style style_of(const Collective& collective, std::string_view name) {
 /// A line for each algorithm, in the order of the tables; one that was not measured has no points.
 template <class Value>
 std::vector<plots::Curve> curves(const std::vector<Column>& columns, Value value) {
-    const Collective& collective = columns.front().report->collective;
+    const Collective& collective = columns.front().measured->collective;
     std::vector<plots::Curve> all;
     for (const Algorithm& algorithm : find_algorithms(collective, {})) {
         plots::Curve curve{
@@ -75,7 +76,9 @@ std::vector<plots::Curve> curves(const std::vector<Column>& columns, Value value
 plots::Curve bound(const char* name, const std::vector<Column>& columns, Means means) {
     plots::Curve curve{name, {"#808080", 0}, {}, true};
     for (const Column& column : columns) {
-        curve.points.emplace_back(column.x, column.report->bound.seconds(column.size_bytes, means));
+        curve.points.emplace_back(
+            column.x, column.measured->bound.seconds(column.size_bytes, means)
+        );
     }
     return curve;
 }
@@ -83,7 +86,7 @@ plots::Curve bound(const char* name, const std::vector<Column>& columns, Means m
 plots::Panel times(const std::vector<Column>& columns) {
     plots::Panel panel{"time", "%.0s %cs", 10, {}};
     panel.curves = curves(columns, [](const Row& row) { return row.point.median_s; });
-    if (columns.back().report->bound.p > 1) {
+    if (columns.back().measured->bound.p > 1) {
         panel.curves.push_back(bound("least, by messages", columns, Means::messages));
         panel.curves.push_back(bound("least, by memory", columns, Means::shared_memory));
     }
@@ -104,17 +107,17 @@ plots::Panel ratios(const std::vector<Column>& columns, Ratio ratio, const char*
     return panel;
 }
 
-std::optional<Crossover> passes(const std::vector<Report>& reports, std::size_t size_bytes) {
-    return reports.size() == 1 ? crossover_of(reports.front(), "naive", "ring")
-                               : crossover_of(reports, size_bytes, "naive", "ring");
+std::optional<Crossover> passes(const std::vector<Measured>& measurements, std::size_t size_bytes) {
+    return measurements.size() == 1 ? crossover_of(measurements.front(), "naive", "ring")
+                                    : crossover_of(measurements, size_bytes, "naive", "ring");
 }
 
 }  // namespace
 
-std::string gnuplot_script(const std::vector<Report>& reports) {
-    const bool over_ranks = reports.size() > 1;
-    const std::vector<Column> columns = columns_of(reports);
-    const Report& last = reports.back();
+std::string gnuplot_script(const std::vector<Measured>& measurements) {
+    const bool over_ranks = measurements.size() > 1;
+    const std::vector<Column> columns = columns_of(measurements);
+    const Measured& last = measurements.back();
     plots::Page page;
     page.title = fmt::format(
         "{}{} of float32, {}: {}", over_ranks ? in_words(columns.back().size_bytes) + " " : "",
@@ -124,11 +127,11 @@ std::string gnuplot_script(const std::vector<Report>& reports) {
     );
     for (const Column& column : columns) {
         page.ticks.push_back(
-            {column.x, over_ranks ? fmt::format("{} ranks", column.report->machine.ranks)
+            {column.x, over_ranks ? fmt::format("{} ranks", column.measured->machine.ranks)
                                   : in_words(column.size_bytes)}
         );
     }
-    if (const auto at = passes(reports, columns.back().size_bytes)) {
+    if (const auto at = passes(measurements, columns.back().size_bytes)) {
         page.band = {at->low, at->x, at->high, "ring passes naive"};
     }
     page.panels.push_back(times(columns));

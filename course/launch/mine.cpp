@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "course/build/setup.hpp"
-#include "course/launch/attempt.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/process/error.hpp"

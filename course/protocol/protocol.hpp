@@ -13,7 +13,7 @@
 //                   {"finished": true}                     last: nothing died, nothing was left out
 //
 // A record of a test:
-//   test        its name                      state       Outcome, in words.hpp
+//   test        its name                      state       Outcome, in terms.hpp
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
 //   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
@@ -43,7 +43,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "course/protocol/words.hpp"
+#include "course/protocol/terms.hpp"
 
 namespace dist::harness {
 

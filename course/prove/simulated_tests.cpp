@@ -9,8 +9,8 @@
 #include "course/judge/verdict.hpp"
 #include "course/launch/run_folder.hpp"
 #include "course/process/error.hpp"
+#include "course/process/lists.hpp"
 #include "course/process/subprocess.hpp"
-#include "course/process/words.hpp"
 #include "course/protocol/secret.hpp"
 #include "course/simulate/cluster.hpp"
 

@@ -103,7 +103,7 @@ Drawing drawing_of(
         return message.src == message.dst;
     }));
     drawing.messages = std::move(messages);
-    pictures::Diagram& diagram = drawing.diagram;
+    diagrams::Diagram& diagram = drawing.diagram;
     diagram.name = exercise;
     diagram.heading = xml(fmt::format(
         "{}: {} rank{}{}", exercise, test.ranks, test.ranks == 1 ? "" : "s",
@@ -117,9 +117,9 @@ Drawing drawing_of(
     });
     diagram.in_bytes = !in_floats;
     diagram.label = [length = in_floats
-                                  ? pictures::floats()
-                                  : pictures::bytes()](const harness::MessageRecord& message) {
-        pictures::Label label = length(message);
+                                  ? diagrams::floats()
+                                  : diagrams::bytes()](const harness::MessageRecord& message) {
+        diagrams::Label label = length(message);
         label.colour = std::max(0, message.call - 1);  // one for each call
         return label;
     };
@@ -129,8 +129,8 @@ Drawing drawing_of(
         }
     }
     // where something is red, each round counts
-    diagram.folds = diagram.stuck.empty() && !spent_too_much(test) &&
-                    std::ranges::none_of(drawing.messages, &harness::MessageRecord::is_lost);
+    diagram.shortens = diagram.stuck.empty() && !spent_too_much(test) &&
+                       std::ranges::none_of(drawing.messages, &harness::MessageRecord::is_lost);
     if (!diagram.stuck.empty()) {
         diagram.accused = accused_in(test);
         for (const RankResult& rank : test.per_rank) {
@@ -145,7 +145,7 @@ std::string small_drawing(const TestResult& test) {
         return "";
     }
     const Drawing drawing = drawing_of(test, "");
-    return pictures::lanes(drawing.diagram, drawing.messages, {kReportColumns, kReportLines});
+    return diagrams::lanes(drawing.diagram, drawing.messages, {kReportColumns, kReportLines});
 }
 
 }  // namespace dist::cli

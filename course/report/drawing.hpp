@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "course/pictures/diagram.hpp"
+#include "course/diagrams/diagram.hpp"
 #include "course/result/result.hpp"
 
 namespace dist::cli {
 
 struct Drawing {
-    pictures::Diagram diagram;
+    diagrams::Diagram diagram;
     std::vector<harness::MessageRecord> messages;
     bool cut = false;       // there were more
     int to_themselves = 0;  // messages of a rank to itself, which are not drawn

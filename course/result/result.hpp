@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "course/protocol/words.hpp"
+#include "course/protocol/terms.hpp"
 #include "course/trace/step.hpp"
 
 namespace dist::cli {

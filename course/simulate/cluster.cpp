@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "course/process/error.hpp"
-#include "course/process/words.hpp"
+#include "course/process/lists.hpp"
 
 namespace dist::cli {
 namespace {

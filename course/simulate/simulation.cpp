@@ -12,9 +12,9 @@
 
 #include "course/launch/run_folder.hpp"
 #include "course/process/error.hpp"
+#include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/subprocess.hpp"
-#include "course/process/words.hpp"
 #include "course/runtime/simulated_time.hpp"
 #include "course/simulate/replayed.hpp"
 

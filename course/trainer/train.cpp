@@ -6,8 +6,8 @@
 #include "course/data/cifar10.hpp"
 #include "course/parallel/autocast.hpp"
 #include "course/parallel/together.hpp"
-#include "course/trainer/parts.hpp"
-#include "course/trainer/report.hpp"
+#include "course/trainer/account.hpp"
+#include "course/trainer/loop_parts.hpp"
 #include "course/trainer/timeout.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
@@ -23,17 +23,17 @@ void train(const Options& options, const Communicator& comm) {
             data::load_dataset(options.data, options.train_size, options.test_size, options.seed);
     });
     const Timeout timeout(options.timeout_s, comm);
-    Report report(options, data, comm);
+    Account account(options, data, comm);
     if (options.dtype == "bf16" && options.device == "cpu") {
         const double fp32_s = convolution_s(/*bf16=*/false);
-        report.say(to_dtype_note(fp32_s, convolution_s(/*bf16=*/true)));
+        account.say(to_dtype_note(fp32_s, convolution_s(/*bf16=*/true)));
     }
     Trace trace(options.trace, comm);
-    Parts parts(options, data, report, trace, comm);
-    report.begin_run(parts.step(), parts.all_steps(), parts.epoch_steps());
+    LoopParts parts(options, data, account, trace, comm);
+    account.begin_run(parts.step(), parts.all_steps(), parts.epoch_steps());
     resnet_trainer(parts);
-    report.end_run(parts.step());
-    together(comm, [&] { report.say(trace.write()); });
+    account.end_run(parts.step());
+    together(comm, [&] { account.say(trace.write()); });
 }
 
 }  // namespace dist::trainer

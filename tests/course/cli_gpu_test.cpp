@@ -5,8 +5,8 @@
 #include <string>
 #include <unistd.h>
 
-#include "course/launch/attempt.hpp"
 #include "course/launch/gpu.hpp"
+#include "course/launch/run_test.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/process/error.hpp"
 #include "course/report/report.hpp"

@@ -51,7 +51,7 @@ set_tests_properties(simulate PROPERTIES LABELS cli TIMEOUT 600)
 # trace: from logs to pictures; and the command itself.
 add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp trace_command_test.cpp)
 target_link_libraries(trace_test PRIVATE
-  dist_catch2_main dist::cli dist::pictures dist::trace dist::warnings nlohmann_json::nlohmann_json)
+  dist_catch2_main dist::cli dist::diagrams dist::trace dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(trace_test PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
 add_dependencies(trace_test shardlings_cli)
@@ -70,7 +70,7 @@ endif()
 
 # Tests of exercises on simulated ranks, and every order of their messages.
 add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp prove_texts_test.cpp)
-target_link_libraries(prove_test PRIVATE dist_catch2_main dist::cli dist::pictures dist::warnings nlohmann_json::nlohmann_json)
+target_link_libraries(prove_test PRIVATE dist_catch2_main dist::cli dist::diagrams dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(prove_test PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
 add_dependencies(prove_test shardlings_cli)

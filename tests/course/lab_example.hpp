@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "course/algorithms/registry.hpp"
-#include "course/lab/report.hpp"
+#include "course/lab/measured.hpp"
 
 inline dist::lab::Point point(
     const std::string& algorithm, std::size_t size_bytes, double median_s
@@ -25,10 +25,10 @@ inline dist::lab::Point point(
 }
 
 /// Two sizes, naive 4 times and mpi 2 times as slow as ring; ring: t = 1 us + S / (1 GB/s).
-inline dist::lab::Report example() {
+inline dist::lab::Measured example() {
     using namespace dist::lab;
     const Collective& collective = find_collective("all_reduce");
-    Report report{
+    Measured measured{
         .collective = collective,
         .algorithms = find_algorithms(collective, {"naive", "ring", "mpi"}),
         .machine = {},
@@ -37,15 +37,15 @@ inline dist::lab::Report example() {
         .bound = {},
         .choices = {},
         .points = {}};
-    report.machine.ranks = 4;
-    report.bound = {.p = 4, .received = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
+    measured.machine.ranks = 4;
+    measured.bound = {.p = 4, .received = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
     for (const std::size_t size_bytes : {1024U, 1048576U}) {
         const double ring_s = 1e-6 + static_cast<double>(size_bytes) / 1e9;
-        report.points.push_back(point("naive", size_bytes, 4 * ring_s));
-        report.points.push_back(point("ring", size_bytes, ring_s));
-        report.points.push_back(point("mpi", size_bytes, 2 * ring_s));
+        measured.points.push_back(point("naive", size_bytes, 4 * ring_s));
+        measured.points.push_back(point("ring", size_bytes, ring_s));
+        measured.points.push_back(point("mpi", size_bytes, 2 * ring_s));
     }
-    return report;
+    return measured;
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "course/lab/crossover.hpp"
+#include "course/lab/measured.hpp"
 #include "course/lab/picture.hpp"
-#include "course/lab/report.hpp"
 #include "tests/course/lab_example.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -15,13 +15,13 @@ using namespace dist;
 using namespace dist::lab;
 
 TEST_CASE("the picture has a colour and a mark for each algorithm, in both panels") {
-    Report report = example();
-    report.algorithms = find_algorithms(report.collective, {});
-    report.points.clear();
-    for (const Algorithm& algorithm : report.algorithms) {
-        report.points.push_back(point(std::string(algorithm.name), 65536, 1e-3));
+    Measured measured = example();
+    measured.algorithms = find_algorithms(measured.collective, {});
+    measured.points.clear();
+    for (const Algorithm& algorithm : measured.algorithms) {
+        measured.points.push_back(point(std::string(algorithm.name), 65536, 1e-3));
     }
-    const std::string script = gnuplot_script({report});
+    const std::string script = gnuplot_script({measured});
     std::set<std::string> colours;
     std::set<std::string> marks;
     const std::regex named(
@@ -35,9 +35,9 @@ TEST_CASE("the picture has a colour and a mark for each algorithm, in both panel
         colours.insert((*i)[3]);
         ++drawn[(*i)[1]];
     }
-    CHECK(colours.size() == report.algorithms.size());
-    CHECK(marks.size() == report.algorithms.size());
-    for (const Algorithm& algorithm : report.algorithms) {
+    CHECK(colours.size() == measured.algorithms.size());
+    CHECK(marks.size() == measured.algorithms.size());
+    for (const Algorithm& algorithm : measured.algorithms) {
         INFO(algorithm.name);
         CHECK(drawn[std::string(algorithm.name)] == 2);
     }
@@ -45,57 +45,57 @@ TEST_CASE("the picture has a colour and a mark for each algorithm, in both panel
 }
 
 TEST_CASE("without naive the picture has ratios to MPI's own, without either no such panel") {
-    Report report = example();
-    CHECK(gnuplot_script({report}).find("'times as fast as naive'") != std::string::npos);
-    std::erase_if(report.points, [](const Point& p) { return p.algorithm == "naive"; });
-    std::erase_if(report.algorithms, [](const Algorithm& a) { return a.name == "naive"; });
-    const std::string beside_mpi = gnuplot_script({report});
+    Measured measured = example();
+    CHECK(gnuplot_script({measured}).find("'times as fast as naive'") != std::string::npos);
+    std::erase_if(measured.points, [](const Point& p) { return p.algorithm == "naive"; });
+    std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.name == "naive"; });
+    const std::string beside_mpi = gnuplot_script({measured});
     CHECK(beside_mpi.find("naive") == std::string::npos);
     CHECK(beside_mpi.find("'times as fast as MPI''s own'") != std::string::npos);
-    std::erase_if(report.points, [](const Point& p) { return p.algorithm == "mpi"; });
-    std::erase_if(report.algorithms, [](const Algorithm& a) { return a.name == "mpi"; });
-    CHECK(gnuplot_script({report}).find("times as fast") == std::string::npos);
+    std::erase_if(measured.points, [](const Point& p) { return p.algorithm == "mpi"; });
+    std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.name == "mpi"; });
+    CHECK(gnuplot_script({measured}).find("times as fast") == std::string::npos);
 }
 
 namespace {
 
 /// On 2 ranks naive takes half of ring's time, on 8 twice as long: level at 4.
-std::vector<Report> over_ranks() {
-    std::vector<Report> reports;
+std::vector<Measured> over_ranks() {
+    std::vector<Measured> measurements;
     for (const int ranks : {2, 8}) {
-        Report report = example();
-        report.machine.ranks = ranks;
-        report.machine.ranks_per_node = ranks;
-        report.machine.cores = 2;
-        report.bound.p = ranks;
-        for (Point& one : report.points) {
+        Measured measured = example();
+        measured.machine.ranks = ranks;
+        measured.machine.ranks_per_node = ranks;
+        measured.machine.cores = 2;
+        measured.bound.p = ranks;
+        for (Point& one : measured.points) {
             one.median_s = one.algorithm == "ring" ? 1.0 : ranks == 2 ? 0.5 : 2.0;
             one.p95_s = one.median_s * 1.2;
         }
-        reports.push_back(report);
+        measurements.push_back(measured);
     }
-    return reports;
+    return measurements;
 }
 
 }  // namespace
 
 TEST_CASE("over several numbers of ranks a report says from which one on the ring is faster") {
-    const std::vector<Report> reports = over_ranks();
-    const auto at = crossover_of(reports, 1024, "naive", "ring");
+    const std::vector<Measured> measurements = over_ranks();
+    const auto at = crossover_of(measurements, 1024, "naive", "ring");
     REQUIRE(at.has_value());
     CHECK(at->x == Approx(4));
     CHECK(at->low < 3.9);
     CHECK(at->low > 3);
     CHECK(at->high > 4.1);
     CHECK(at->high < 5);
-    const std::string text = crossover_in_words(reports, 1048576, "naive", "ring");
+    const std::string text = crossover_in_words(measurements, 1048576, "naive", "ring");
     INFO(text);
     CHECK(text.starts_with("ring passes naive at 4 ranks (from 3."));
     CHECK(text.ends_with("by the spread of the times; measured at 2 ranks and 8 ranks)"));
-    const std::string table = to_table(reports);
+    const std::string table = to_table(measurements);
     CHECK(table.find("#      1 MiB " + text + "\n") != std::string::npos);
     CHECK(table.find("# 8 ranks share 2 cores, so times also show") != std::string::npos);
-    const auto document = nlohmann::json::parse(to_json(reports));
+    const auto document = nlohmann::json::parse(to_json(measurements));
     CHECK(document["ranks"] == nlohmann::json::array({2, 8}));
     CHECK(document["runs"][1]["points"].size() == 6);
     CHECK(document["notes"][0].get<std::string>().starts_with("8 ranks share 2 cores"));
@@ -103,21 +103,21 @@ TEST_CASE("over several numbers of ranks a report says from which one on the rin
     CHECK(document["ring_passes_naive_ranks"][1]["size_bytes"] == 1048576);
     CHECK(document["ring_passes_naive_ranks"][1]["crossover"]["at"].get<double>() == Approx(4));
     CHECK(document["ring_passes_naive_ranks"][1]["in_words"] == text);
-    CHECK(lines_of(to_csv(reports)).size() == 13);
-    CHECK(lines_of(to_csv(reports)).back().ends_with(",8"));
+    CHECK(lines_of(to_csv(measurements)).size() == 13);
+    CHECK(lines_of(to_csv(measurements)).back().ends_with(",8"));
 }
 
 TEST_CASE("who is faster on any number of ranks passes nobody; one rank counts for nothing") {
-    std::vector<Report> reports = over_ranks();
-    for (Point& one : reports.front().points) {
+    std::vector<Measured> measurements = over_ranks();
+    for (Point& one : measurements.front().points) {
         one.median_s = one.algorithm == "ring" ? 1.0 : 2.0;
     }
     CHECK(
-        crossover_in_words(reports, 1024, "naive", "ring") ==
+        crossover_in_words(measurements, 1024, "naive", "ring") ==
         "ring is faster at every number of ranks measured"
     );
-    reports.front().machine.ranks = 1;
-    CHECK(crossover_in_words(reports, 1024, "naive", "ring").empty());
+    measurements.front().machine.ranks = 1;
+    CHECK(crossover_in_words(measurements, 1024, "naive", "ring").empty());
 }
 
 TEST_CASE(

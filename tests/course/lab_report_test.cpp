@@ -7,7 +7,7 @@
 #include "course/algorithms/registry.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/crossover.hpp"
-#include "course/lab/report.hpp"
+#include "course/lab/measured.hpp"
 #include "tests/course/lab_example.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -54,31 +54,32 @@ TEST_CASE("two times cross where their lines do, on logarithmic axes; their erro
 }
 
 TEST_CASE("a report says from which size on the ring is faster, and how sure that is") {
-    Report report = example();
-    CHECK(crossover_in_words(report, "naive", "ring") == "ring is faster at every size measured");
-    CHECK(crossover_in_words(report, "ring", "naive") == "ring is faster at every size measured");
-    CHECK(crossover_in_words(report, "naive", "tree").empty());
-    report.points.front().median_s = 1e-6;  // naive at 1 KiB
-    report.points.front().p95_s = 1.1e-6;
-    const std::string text = crossover_in_words(report, "naive", "ring");
+    Measured measured = example();
+    CHECK(crossover_in_words(measured, "naive", "ring") == "ring is faster at every size measured");
+    CHECK(crossover_in_words(measured, "ring", "naive") == "ring is faster at every size measured");
+    CHECK(crossover_in_words(measured, "naive", "tree").empty());
+    measured.points.front().median_s = 1e-6;  // naive at 1 KiB
+    measured.points.front().p95_s = 1.1e-6;
+    const std::string text = crossover_in_words(measured, "naive", "ring");
     INFO(text);
     CHECK(text.starts_with("ring passes naive at "));
     CHECK(text.ends_with("by the spread of the times; measured at 1 KiB and 1 MiB)"));
-    CHECK(to_table(report).find("# " + text + "\n") != std::string::npos);
-    const auto at = crossover_of(report, "naive", "ring");
+    CHECK(to_table(measured).find("# " + text + "\n") != std::string::npos);
+    const auto at = crossover_of(measured, "naive", "ring");
     REQUIRE(at.has_value());
     CHECK(at->low < at->x);
     CHECK(at->x < at->high);
 }
 
 TEST_CASE("a busy machine is told, a quiet one is not") {
-    Report report = example();
-    CHECK(note_if_busy(report.points).empty());  // 9 of 10 were clean
+    Measured measured = example();
+    CHECK(note_if_busy(measured.points).empty());  // 9 of 10 were clean
     CHECK(note_if_busy({}).empty());
-    for (Point& one : report.points) {
+    for (Point& one : measured.points) {
         one.clean = 7;
     }
-    CHECK(note_if_busy(report.points).starts_with("the machine was busy: 30 % of all iterations"));
+    CHECK(note_if_busy(measured.points).starts_with("the machine was busy: 30 % of all iterations")
+    );
 }
 
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {
@@ -96,9 +97,9 @@ TEST_CASE("rows hold bandwidths, ratios and efficiency") {
 }
 
 TEST_CASE("a ratio to an algorithm that was not measured is left empty") {
-    Report report = example();
-    std::erase_if(report.points, [](const Point& p) { return p.algorithm == "naive"; });
-    CHECK_FALSE(rows(report).front().vs_naive);
+    Measured measured = example();
+    std::erase_if(measured.points, [](const Point& p) { return p.algorithm == "naive"; });
+    CHECK_FALSE(rows(measured).front().vs_naive);
 }
 
 TEST_CASE("the table has nccl-tests' columns first, a line a point, and remarks after #") {
@@ -144,13 +145,13 @@ TEST_CASE("JSON holds the machine, the points and a fit for each algorithm") {
 }
 
 TEST_CASE("a long name widens its column in every line alike") {
-    Report report = example();
-    report.algorithms[1] = find_algorithms(report.collective, {"recursive_doubling"}).front();
-    for (Point& point : report.points) {
+    Measured measured = example();
+    measured.algorithms[1] = find_algorithms(measured.collective, {"recursive_doubling"}).front();
+    for (Point& point : measured.points) {
         point.algorithm = point.algorithm == "ring" ? "recursive_doubling" : point.algorithm;
     }
     std::vector<std::size_t> widths;
-    for (const std::string& line : lines_of(to_table(report))) {
+    for (const std::string& line : lines_of(to_table(measured))) {
         if (!line.starts_with('#')) {
             widths.push_back(line.size());
         }
@@ -160,29 +161,29 @@ TEST_CASE("a long name widens its column in every line alike") {
 }
 
 TEST_CASE("auto says what it ran, and what the model would have chosen") {
-    Report report = example();
+    Measured measured = example();
     const auto candidates = candidates_of_auto();
-    report.algorithms = find_algorithms(report.collective, {"naive", "ring", "auto"});
-    for (Point& point : report.points) {
+    measured.algorithms = find_algorithms(measured.collective, {"naive", "ring", "auto"});
+    for (Point& point : measured.points) {
         if (point.algorithm == "mpi") {
             point.algorithm = "auto";
             point.chose = "naive";
         }
     }
-    report.choices = {
+    measured.choices = {
         {.size_bytes = 1024,
          .best = candidates[0],
          .by_model = candidates[1],
          .model_over_best = 1.5},
         {.size_bytes = 1048576, .best = candidates[0], .by_model = candidates[0]}};
-    const std::string table = to_table(report);
+    const std::string table = to_table(measured);
     CHECK(
         table.find("1 KiB ring, 1.50 times as long as naive in the trial\n") != std::string::npos
     );
     CHECK(table.find("1 MiB naive: the same\n") != std::string::npos);
-    CHECK(lines_of(to_csv({report}))[3].ends_with(",naive,4"));
-    CHECK(lines_of(to_csv({report}))[2].ends_with(",,4"));
-    const auto document = nlohmann::json::parse(to_json(std::vector{report}));
+    CHECK(lines_of(to_csv({measured}))[3].ends_with(",naive,4"));
+    CHECK(lines_of(to_csv({measured}))[2].ends_with(",,4"));
+    const auto document = nlohmann::json::parse(to_json(std::vector{measured}));
     CHECK(document["points"][2]["chose"] == "naive");
     CHECK(document["points"][1]["chose"].is_null());
     CHECK(document["choices"][0]["by_model"] == "ring");

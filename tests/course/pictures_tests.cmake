@@ -2,12 +2,12 @@
 set(pictures ${PROJECT_SOURCE_DIR}/tests/pictures)
 add_executable(pictures_test EXCLUDE_FROM_ALL
   ${pictures}/draw.cpp ${pictures}/naive_collectives.cpp ${pictures}/point_to_point.cpp ${pictures}/ring_and_tree.cpp)
-target_link_libraries(pictures_test PRIVATE dist::pictures dist::harness dist::stack dist::warnings fmt::fmt)
+target_link_libraries(pictures_test PRIVATE dist::diagrams dist::harness dist::stack dist::warnings fmt::fmt)
 
 compile_together(pictures_test)
 
 add_executable(draw_pictures EXCLUDE_FROM_ALL ${pictures}/main.cpp)
-target_link_libraries(draw_pictures PRIVATE dist::cli dist::pictures dist::runtime dist::warnings)
+target_link_libraries(draw_pictures PRIVATE dist::cli dist::diagrams dist::runtime dist::warnings)
 target_compile_definitions(draw_pictures PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" BUILD_FOLDER="${PROJECT_BINARY_DIR}" PICTURES_TEST="$<TARGET_FILE:pictures_test>")
 add_dependencies(draw_pictures pictures_test)

@@ -68,13 +68,13 @@ TEST_CASE("a wrong order is drawn message by message, with those that wait in th
     REQUIRE(drawing.messages.size() == 2);
     CHECK(drawing.messages[0].src == 2);
     CHECK(drawing.messages[1].begin == 1);
-    const std::string text = dist::pictures::lanes(drawing.diagram, drawing.messages);
+    const std::string text = dist::diagrams::lanes(drawing.diagram, drawing.messages);
     INFO(text);
     const std::size_t first = text.find("round 1            |<--------------7---------------|");
     const std::size_t second = text.find("round 2            :<------7-------|");
     REQUIRE(second != std::string::npos);
     CHECK(first < second);
-    const std::string svg = dist::pictures::svg(drawing.diagram, drawing.messages);
+    const std::string svg = dist::diagrams::svg(drawing.diagram, drawing.messages);
     CHECK(has(svg, "2 messages, 2 rounds"));
     CHECK(has(svg, "a red bar: it waits in vain"));
 }

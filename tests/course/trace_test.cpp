@@ -92,14 +92,14 @@ Ranks ring(int p, int steps) {
     return ranks;
 }
 
-std::string text_of(const TestResult& test, const pictures::TextSize& size = {}) {
+std::string text_of(const TestResult& test, const diagrams::TextSize& size = {}) {
     const Drawing drawing = drawing_of(test, "some_ring");
-    return pictures::lanes(drawing.diagram, drawing.messages, size);
+    return diagrams::lanes(drawing.diagram, drawing.messages, size);
 }
 
 std::string svg_of(const TestResult& test) {
     const Drawing drawing = drawing_of(test, "some_ring");
-    return pictures::svg(drawing.diagram, drawing.messages);
+    return diagrams::svg(drawing.diagram, drawing.messages);
 }
 
 long lines_in(const std::string& text) {

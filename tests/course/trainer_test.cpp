@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "course/parallel/stop.hpp"
+#include "course/trainer/account.hpp"
 #include "course/trainer/accumulation.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
-#include "course/trainer/report.hpp"
 #include "course/trainer/schedule.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"

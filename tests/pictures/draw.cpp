@@ -6,7 +6,7 @@
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 void draw(const Diagram& diagram, const std::function<void(const Communicator&)>& body) {
     using namespace harness;
@@ -41,4 +41,4 @@ std::vector<float> numbered(std::size_t n, std::size_t begin) {
     return data;
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

@@ -4,10 +4,10 @@
 #include <functional>
 #include <vector>
 
-#include "course/pictures/diagram.hpp"
+#include "course/diagrams/diagram.hpp"
 #include "tests/harness/harness.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 /// The launcher sets it: the folder into which every picture goes, as NAME.svg.
 inline constexpr const char* kEnvPictures = "SHARDLINGS_PICTURES";
@@ -25,4 +25,4 @@ std::vector<std::size_t> chunk_begins(std::size_t n, int count);
 /// from, also after a reduction by max.
 std::vector<float> numbered(std::size_t n, std::size_t begin = 0);
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

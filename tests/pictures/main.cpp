@@ -39,7 +39,7 @@ std::string reason(const TestResult& test) {
 void draw_into(const fs::path& folder) {
     fs::remove_all(folder);
     fs::create_directories(folder);
-    setenv(dist::pictures::kEnvPictures, folder.c_str(), 1);
+    setenv(dist::diagrams::kEnvPictures, folder.c_str(), 1);
     Context context;
     context.root = REPOSITORY;
     context.preset = fs::path(BUILD_FOLDER).filename();

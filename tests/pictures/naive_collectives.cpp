@@ -12,7 +12,7 @@
 #include "tests/pictures/draw.hpp"
 
 using namespace dist;
-using namespace dist::pictures;
+using namespace dist::diagrams;
 
 namespace {
 

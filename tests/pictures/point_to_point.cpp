@@ -8,7 +8,7 @@
 #include "tests/pictures/draw.hpp"
 
 using namespace dist;
-using namespace dist::pictures;
+using namespace dist::diagrams;
 
 TEST_CASE("hello_ranks") {
     draw(

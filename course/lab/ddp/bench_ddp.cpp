@@ -8,7 +8,7 @@
 #include <torch/version.h>
 
 #include "course/lab/ddp/contestant.hpp"
-#include "course/lab/ddp/report.hpp"
+#include "course/lab/ddp/ddp_results.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/steps.hpp"
 #include "course/nn/bucket_limits.hpp"

@@ -10,7 +10,7 @@
 
 #include "course/lab/outputs.hpp"
 #include "course/lab/steps.hpp"
-#include "course/lab/zero/report.hpp"
+#include "course/lab/zero/zero_results.hpp"
 #include "course/nn/memory.hpp"
 #include "course/parallel/strategy.hpp"
 #include "course/plots/gnuplot.hpp"

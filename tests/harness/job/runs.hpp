@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "course/protocol/words.hpp"
+#include "course/protocol/terms.hpp"
 #include "course/runtime/communicator.hpp"
 #include "course/trace/step.hpp"
 

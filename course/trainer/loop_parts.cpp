@@ -1,4 +1,4 @@
-#include "course/trainer/parts.hpp"
+#include "course/trainer/loop_parts.hpp"
 
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
@@ -38,16 +38,16 @@ std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
 
 }  // namespace
 
-Parts::Parts(
+LoopParts::LoopParts(
     const Options& options,
     const data::Dataset& data,
-    Report& report,
+    Account& account,
     Trace& trace,
     const Communicator& comm
 )
     : options_(options),
       data_(data),
-      report_(report),
+      account_(account),
       trace_(trace),
       comm_(comm),
       device_(device_of(options, comm.rank())),
@@ -73,37 +73,37 @@ Parts::Parts(
     together(comm_, [this] { resume(); });
 }
 
-std::size_t Parts::steps() const {
+std::size_t LoopParts::steps() const {
     const std::size_t stop = options_.stop_after.value_or(all_steps_);
     return stop < all_steps_ ? accumulation().end(stop - 1) : all_steps_;
 }
 
-Accumulation Parts::accumulation() const {
+Accumulation LoopParts::accumulation() const {
     return {.k = options_.accumulate, .epoch_steps = epoch_steps(), .all_steps = all_steps_};
 }
 
-std::size_t Parts::epoch_steps() const {
+std::size_t LoopParts::epoch_steps() const {
     return (sampler_.size() + options_.batch - 1) / options_.batch;  // 0 only if that is refused
 }
 
-std::size_t Parts::pictures_after(std::size_t steps) const {
+std::size_t LoopParts::pictures_after(std::size_t steps) const {
     const std::size_t begun = std::min(steps % epoch_steps() * options_.batch, sampler_.size());
     const std::size_t mine = steps / epoch_steps() * sampler_.size() + begun;
     return mine * static_cast<std::size_t>(comm_.size());
 }
 
-void Parts::set_epoch(std::size_t epoch) {
+void LoopParts::set_epoch(std::size_t epoch) {
     epoch_ = epoch;
     sampler_.set_epoch(epoch);
     order_ = sampler_.indices();
-    report_.begin_epoch(epoch);
+    account_.begin_epoch(epoch);
 }
 
-void Parts::train(bool on) {
+void LoopParts::train(bool on) {
     model_->train(on);
 }
 
-nn::Batch Parts::next_batch() {
+nn::Batch LoopParts::next_batch() {
     record_ = {.step = step_ + 1, .epoch = epoch_ + 1};
     trace_.begin_step();
     if (unreported_.empty()) {
@@ -124,7 +124,7 @@ nn::Batch Parts::next_batch() {
     return batch;
 }
 
-void Parts::zero_gradients() {
+void LoopParts::zero_gradients() {
     group_ = {accumulation().begin(step_), accumulation().end(step_)};
     if (step_ == group_.begin) {
         strategy_->zero_gradients();
@@ -132,14 +132,14 @@ void Parts::zero_gradients() {
 }
 
 // (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
-at::Tensor Parts::forward(const at::Tensor& pictures) {
+at::Tensor LoopParts::forward(const at::Tensor& pictures) {
     const Autocast autocast(options_.dtype == "bf16", device_.type());
     const auto format =
         options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
     return strategy_->forward(pictures.contiguous(format)).to(at::kFloat);
 }
 
-at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
+at::Tensor LoopParts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     const at::Tensor loss = at::cross_entropy_loss(
         scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing
     );
@@ -154,7 +154,7 @@ at::Tensor Parts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     return share;
 }
 
-void Parts::exchange_gradients() {
+void LoopParts::exchange_gradients() {
     record_.backward_s = part_.lap_s(record_);
     trace_work("backward");
     if (step_ + 1 == group_.end) {
@@ -163,7 +163,7 @@ void Parts::exchange_gradients() {
     record_.communication_s += part_.lap_s(record_);
 }
 
-void Parts::optimizer_step() {
+void LoopParts::optimizer_step() {
     part_.start();
     work_begin_s_ = now_s();
     const auto rate = options_.schedule == "onecycle" ? onecycle_rate : cosine_rate;
@@ -176,7 +176,7 @@ void Parts::optimizer_step() {
     trace_work("optimizer");
 }
 
-void Parts::end_step(const at::Tensor& loss) {
+void LoopParts::end_step(const at::Tensor& loss) {
     trace_.end_step();
     ++step_;
     const auto steps_in_group = static_cast<double>(group_.size());
@@ -195,7 +195,7 @@ void Parts::end_step(const at::Tensor& loss) {
     }
 }
 
-void Parts::report_steps() {
+void LoopParts::report_steps() {
     if (unreported_.empty()) {
         return;
     }
@@ -207,13 +207,13 @@ void Parts::report_steps() {
         unreported_[i].loss = means[2 * i];
         unreported_[i].accuracy = means[2 * i + 1];
         unreported_[i].images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
-        report_.end_step(unreported_[i]);
+        account_.end_step(unreported_[i]);
     }
     unreported_.clear();
     results_.clear();
 }
 
-nn::Batch Parts::take(
+nn::Batch LoopParts::take(
     const data::PictureSet& pictures,
     const std::optional<DevicePictures>& on_device,
     std::span<const std::size_t> numbers,
@@ -227,13 +227,13 @@ nn::Batch Parts::take(
     return on_device->batch(numbers, views);
 }
 
-void Parts::trace_work(const std::string& name) {
+void LoopParts::trace_work(const std::string& name) {
     const double end_s = now_s();
     trace_.add(Lane::compute, name, work_begin_s_, end_s);
     work_begin_s_ = end_s;
 }
 
-void Parts::evaluate() {
+void LoopParts::evaluate() {
     report_steps();
     strategy_->expect_equal(step_);
     if (step_ < all_steps_ && step_ % epoch_steps() != 0) {
@@ -257,10 +257,10 @@ void Parts::evaluate() {
     record.test_accuracy =
         static_cast<double>(result.correct) / static_cast<double>(result.counted);
     record.evaluation_s = watch.elapsed_s();
-    report_.end_epoch(record);
+    account_.end_epoch(record);
 }
 
-void Parts::save() {
+void LoopParts::save() {
     report_steps();
     const Stopwatch watch;
     if (options_.checkpoint.empty()) {
@@ -276,12 +276,12 @@ void Parts::save() {
     };
     together(comm_, write, kWentWrong);
     saved_ = step_;
-    report_.end_save(watch.elapsed_s());
+    account_.end_save(watch.elapsed_s());
 }
 
 // The statistics of batch normalisations differ between ranks, as each saw its own pictures. As in
 // DistributedDataParallel, rank 0's count.
-void Parts::broadcast_statistics() {
+void LoopParts::broadcast_statistics() {
     const std::vector<at::Tensor> buffers = model_->buffers();
     std::vector<at::Tensor> on_host;  // on a CPU the buffers themselves
     for (const at::Tensor& buffer : buffers) {
@@ -293,7 +293,7 @@ void Parts::broadcast_statistics() {
     }
 }
 
-void Parts::resume() {
+void LoopParts::resume() {
     if (options_.resume) {
         const std::string run = describe_run(options_, data_.train.size(), comm_.size());
         step_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {

@@ -1,11 +1,11 @@
-#include "course/pictures/layout.hpp"
+#include "course/diagrams/layout.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <iterator>
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -139,15 +139,15 @@ int Layout::width() const {
 }
 
 Layout lay_out(
-    const Diagram& diagram, const Folded& folded, const std::vector<MessageRecord>& messages
+    const Diagram& diagram, const Shortened& shown, const std::vector<MessageRecord>& messages
 ) {
     Layout layout;
     layout.ranks = diagram.ranks;
     layout.rounds = diagram.stuck.empty() ? 0 : 1;
-    add_arrows(layout, diagram, folded.messages);
-    layout.waits = waits_of(diagram, folded.messages, layout.rounds);
-    layout.headings = headings_of(folded, diagram.calls);
-    place_rounds(layout, folded.gaps);
+    add_arrows(layout, diagram, shown.messages);
+    layout.waits = waits_of(diagram, shown.messages, layout.rounds);
+    layout.headings = headings_of(shown, diagram.calls);
+    place_rounds(layout, shown.gaps);
     int widest = 50;
     for (const Arrow& arrow : layout.arrows) {
         widest = std::max(widest, width_of(arrow.label.text));
@@ -158,4 +158,4 @@ Layout lay_out(
     return layout;
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

@@ -1,4 +1,4 @@
-#include "course/pictures/fold.hpp"
+#include "course/diagrams/repeats.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -117,44 +117,44 @@ class Folds {
 
 }  // namespace
 
-Folded unfolded(const std::vector<MessageRecord>& messages) {
+Shortened whole(const std::vector<MessageRecord>& messages) {
     const int rounds = rounds_of(messages);
-    Folded all{.messages = messages, .numbers = {}, .gaps = {}, .rounds = rounds};
+    Shortened all{.messages = messages, .numbers = {}, .gaps = {}, .rounds = rounds};
     all.numbers.resize(static_cast<std::size_t>(rounds));
     std::iota(all.numbers.begin(), all.numbers.end(), 1);
     return all;
 }
 
-Folded fold(const std::vector<MessageRecord>& messages) {
+Shortened shortened(const std::vector<MessageRecord>& messages) {
     const int rounds = rounds_of(messages);
     if (rounds <= kShort) {
-        return unfolded(messages);
+        return whole(messages);
     }
     const std::vector<int> kinds = kinds_of(messages);
-    Folds folds(kinds);
-    Folded folded{
+    Folds shortens(kinds);
+    Shortened shown{
         .messages = {},
-        .numbers = std::move(folds.numbers),
-        .gaps = std::move(folds.gaps),
+        .numbers = std::move(shortens.numbers),
+        .gaps = std::move(shortens.gaps),
         .rounds = rounds};
     for (MessageRecord message : messages) {
-        const auto drawn = std::ranges::lower_bound(folded.numbers, message.end);
-        if (drawn == folded.numbers.end() || *drawn != message.end) {
+        const auto drawn = std::ranges::lower_bound(shown.numbers, message.end);
+        if (drawn == shown.numbers.end() || *drawn != message.end) {
             continue;
         }
-        const auto begin = std::ranges::lower_bound(folded.numbers, message.begin + 1);
-        message.begin = static_cast<int>(begin - folded.numbers.begin());
-        message.end = static_cast<int>(drawn - folded.numbers.begin()) + 1;
-        folded.messages.push_back(message);
+        const auto begin = std::ranges::lower_bound(shown.numbers, message.begin + 1);
+        message.begin = static_cast<int>(begin - shown.numbers.begin());
+        message.end = static_cast<int>(drawn - shown.numbers.begin()) + 1;
+        shown.messages.push_back(message);
     }
-    return folded;
+    return shown;
 }
 
 std::map<int, std::set<int>> headings_of(
-    const Folded& folded, const std::vector<std::string>& calls
+    const Shortened& shown, const std::vector<std::string>& calls
 ) {
     std::map<int, std::set<int>> by_round;
-    for (const MessageRecord& message : folded.messages) {
+    for (const MessageRecord& message : shown.messages) {
         const auto call = static_cast<std::size_t>(message.call);
         if (call < calls.size() && !calls[call].empty()) {
             by_round[message.end].insert(message.call);
@@ -167,4 +167,4 @@ std::map<int, std::set<int>> headings_of(
     return by_round;
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

@@ -1,12 +1,12 @@
-#include "course/pictures/diagram.hpp"
+#include "course/diagrams/diagram.hpp"
 
 #include <array>
 #include <fmt/format.h>
 #include <map>
 
-#include "course/pictures/layout.hpp"
+#include "course/diagrams/layout.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -35,14 +35,14 @@ const char* colour_of(const Arrow& arrow) {
 }
 
 // What the picture shows, in words: for those who do not see it.
-std::string description(const Folded& folded) {
+std::string description(const Shortened& shown) {
     std::string text;
     int round = 0;
-    for (const MessageRecord& message : folded.messages) {
+    for (const MessageRecord& message : shown.messages) {
         text +=
             message.end == round
                 ? ", "
-                : fmt::format("{}Round {}: ", round == 0 ? "" : ". ", folded.number(message.end));
+                : fmt::format("{}Round {}: ", round == 0 ? "" : ". ", shown.number(message.end));
         text += fmt::format("{} to {}", message.src, message.dst);
         round = message.end;
     }
@@ -76,9 +76,9 @@ std::string waits_of(const Layout& layout) {
     return text.empty() ? "" : "<g>\n" + text + "</g>\n";
 }
 
-std::string gaps_of(const Layout& layout, const Folded& folded) {
+std::string gaps_of(const Layout& layout, const Shortened& shown) {
     std::string text;
-    for (const Gap& gap : folded.gaps) {
+    for (const Gap& gap : shown.gaps) {
         text += fmt::format(
             "<rect x='16' y='{0}' width='{1}' height='{2}' fill='#f3f4f6'/>\n"
             "<text x='26' y='{3}' fill='#4b5563' text-anchor='start'>... {4}</text>\n",
@@ -111,7 +111,7 @@ std::string headings_of(const Diagram& diagram, const Layout& layout) {
     return text;
 }
 
-std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout, const Folded& folded) {
+std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout, const Shortened& shown) {
     std::string lines = "<g stroke='#e5e7eb'>\n";
     std::string names = "<g fill='#6b7280'>\n";
     for (int round = 0; round <= layout.rounds; ++round) {
@@ -120,10 +120,10 @@ std::string rounds_and_lanes(const Diagram& diagram, const Layout& layout, const
             names += fmt::format(
                 "<text x='42' y='{}'{}>round {}</text>\n",
                 (begin_of(layout, round - 1) + y_of(layout, round)) / 2 + 4,
-                diagram.right_rounds > 0 && folded.number(round) > diagram.right_rounds
+                diagram.right_rounds > 0 && shown.number(round) > diagram.right_rounds
                     ? fmt::format(" fill='{}'", kRed)
                     : "",
-                folded.number(round)
+                shown.number(round)
             );
         }
     }
@@ -249,11 +249,11 @@ std::string labels_of(const Layout& layout) {
 }  // namespace
 
 std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
-    const Folded folded = diagram.folds ? fold(messages) : unfolded(messages);
-    const Layout layout = lay_out(diagram, folded, messages);
-    std::string text = opening(diagram, layout, description(folded)) +
-                       rounds_and_lanes(diagram, layout, folded) + waits_of(layout) +
-                       arrows_of(layout) + labels_of(layout) + gaps_of(layout, folded) +
+    const Shortened shown = diagram.shortens ? shortened(messages) : whole(messages);
+    const Layout layout = lay_out(diagram, shown, messages);
+    std::string text = opening(diagram, layout, description(shown)) +
+                       rounds_and_lanes(diagram, layout, shown) + waits_of(layout) +
+                       arrows_of(layout) + labels_of(layout) + gaps_of(layout, shown) +
                        headings_of(diagram, layout);
     text += "<g fill='#4b5563' text-anchor='start'>\n";
     int y = begin_of(layout, layout.rounds) + 36;
@@ -267,4 +267,4 @@ std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messag
     return text + "</g>\n</svg>\n";
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

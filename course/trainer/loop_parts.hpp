@@ -13,28 +13,28 @@
 #include "course/parallel/strategy.hpp"
 #include "course/parallel/trace.hpp"
 #include "course/runtime/clock.hpp"
+#include "course/trainer/account.hpp"
 #include "course/trainer/accumulation.hpp"
 #include "course/trainer/device_pictures.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/part_clock.hpp"
-#include "course/trainer/report.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
 namespace dist::trainer {
 
-class Parts final : public TrainingParts {
+class LoopParts final : public TrainingParts {
   public:
     /// Rank 0's weights on every rank, or a checkpoint's.
     ///
     /// comm    collective, as all calls are but step(), steps() and epoch_steps().
     ///
     /// Errors  Stop, on every rank, if the run cannot go on from its checkpoint.
-    Parts(
+    LoopParts(
         const Options& options,
         const data::Dataset& data,
-        Report& report,
+        Account& account,
         Trace& trace,
         const Communicator& comm
     );
@@ -87,7 +87,7 @@ class Parts final : public TrainingParts {
 
     const Options& options_;
     const data::Dataset& data_;
-    Report& report_;
+    Account& account_;
     Trace& trace_;
     const Communicator& comm_;
     at::Device device_;

@@ -9,7 +9,7 @@
 
 #include "course/protocol/message_record.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 /// What is written on a message's tail, and its colour: 0 for the whole data, 1 + i for part i.
 struct Label {
@@ -45,7 +45,7 @@ struct Diagram {
     std::string legend = {};  // what the labels mean, if they do not say it
     bool circle = false;      // cut open: the first ranks stand on the right once more
     bool in_bytes = false;    // the totals; otherwise in floats
-    bool folds = false;       // of many rounds, those that repeat are drawn once
+    bool shortens = false;    // of many rounds, those that repeat are drawn once
     std::vector<std::string> calls =
         {};  // whose messages: by MessageRecord::call; told above the first round of each
     // of a program that may be wrong:
@@ -74,4 +74,4 @@ std::string lanes(
     const TextSize& size = {}
 );
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

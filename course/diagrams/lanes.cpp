@@ -4,11 +4,11 @@
 #include <limits>
 #include <map>
 
-#include "course/pictures/diagram.hpp"
-#include "course/pictures/fold.hpp"
-#include "course/pictures/waits.hpp"
+#include "course/diagrams/diagram.hpp"
+#include "course/diagrams/repeats.hpp"
+#include "course/diagrams/waits.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -57,8 +57,8 @@ class Row {
 
 class Lanes {
   public:
-    Lanes(const Diagram& diagram, const Folded& folded, const TextSize& size)
-        : diagram_(diagram), folded_(folded), messages_(folded.messages), size_(size) {
+    Lanes(const Diagram& diagram, const Shortened& shown, const TextSize& size)
+        : diagram_(diagram), shown_(shown), messages_(shown.messages), size_(size) {
         rounds_ = diagram.stuck.empty() ? 0 : 1;
         for (const MessageRecord& message : messages_) {
             rounds_ = std::max(rounds_, message.end);
@@ -73,7 +73,7 @@ class Lanes {
     [[nodiscard]] std::string text() const {
         const std::string end = legend();
         std::vector<std::string> rounds;
-        const auto headings = headings_of(folded_, diagram_.calls);
+        const auto headings = headings_of(shown_, diagram_.calls);
         for (int round = 1; round <= rounds_; ++round) {
             const auto heading = headings.find(round);
             std::string names;
@@ -101,8 +101,8 @@ class Lanes {
             out += rounds[i];
         }
         const int more = last == rounds.size() ? 0
-                                               : std::max(folded_.rounds, rounds_) -
-                                                     folded_.number(static_cast<int>(last));
+                                               : std::max(shown_.rounds, rounds_) -
+                                                     shown_.number(static_cast<int>(last));
         out += more > 0
                    ? fmt::format("{:>7}   {} more round{}\n", "...", more, more == 1 ? "" : "s")
                    : "";
@@ -127,7 +127,7 @@ class Lanes {
         return message.is_excess || message.is_lost;
     }
     [[nodiscard]] bool is_red(int round) const {
-        return diagram_.right_rounds > 0 && folded_.number(round) > diagram_.right_rounds;
+        return diagram_.right_rounds > 0 && shown_.number(round) > diagram_.right_rounds;
     }
 
     [[nodiscard]] int first_red() const {
@@ -142,8 +142,8 @@ class Lanes {
     }
 
     [[nodiscard]] std::string gap_after(int round) const {
-        const auto gap = std::ranges::find(folded_.gaps, round, &Gap::after);
-        return gap == folded_.gaps.end() ? "" : fmt::format("{:>7}   {}\n", "...", gap->text);
+        const auto gap = std::ranges::find(shown_.gaps, round, &Gap::after);
+        return gap == shown_.gaps.end() ? "" : fmt::format("{:>7}   {}\n", "...", gap->text);
     }
 
     [[nodiscard]] std::string header() const {
@@ -218,7 +218,7 @@ class Lanes {
         if (rows.empty()) {
             rows.push_back(empty_row(round));
         }
-        rows.front().put(0, fmt::format("round {}", folded_.number(round)), is_red(round));
+        rows.front().put(0, fmt::format("round {}", shown_.number(round)), is_red(round));
         std::string text;
         for (const Row& row : rows) {
             text += row.text(size_.colours);
@@ -241,7 +241,7 @@ class Lanes {
     }
 
     const Diagram& diagram_;
-    const Folded& folded_;
+    const Shortened& shown_;
     const Messages& messages_;
     const TextSize& size_;
     std::vector<Wait> waits_;
@@ -253,8 +253,8 @@ class Lanes {
 }  // namespace
 
 std::string lanes(const Diagram& diagram, const Messages& messages, const TextSize& size) {
-    const Folded folded = diagram.folds ? fold(messages) : unfolded(messages);
-    return Lanes(diagram, folded, size).text();
+    const Shortened shown = diagram.shortens ? shortened(messages) : whole(messages);
+    return Lanes(diagram, shown, size).text();
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

@@ -29,10 +29,10 @@ std::string to_straggler(std::span<const double> compute_s);
 std::string to_dtype_note(double fp32_s, double bf16_s);
 
 /// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
-class Report {
+class Account {
   public:
     /// Prints what is trained on what.
-    Report(const Options& options, const data::Dataset& data, const Communicator& comm);
+    Account(const Options& options, const data::Dataset& data, const Communicator& comm);
 
     /// done         steps of an earlier run that this one goes on from, or 0.
     /// steps        of the whole run, `epoch_steps` of them an epoch.

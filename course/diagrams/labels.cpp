@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "course/pictures/diagram.hpp"
+#include "course/diagrams/diagram.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -67,4 +67,4 @@ Labels blocks(std::size_t m, int p) {
     };
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

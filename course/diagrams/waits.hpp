@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "course/pictures/diagram.hpp"
+#include "course/diagrams/diagram.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 /// A rank waits in the rounds between begin and end: `forever` if to the end of the picture, in vain.
 struct Wait {
@@ -21,4 +21,4 @@ std::vector<Wait> waits_of(
     const Diagram& diagram, const std::vector<harness::MessageRecord>& messages, int rounds
 );
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

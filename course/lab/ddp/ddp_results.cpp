@@ -1,4 +1,4 @@
-#include "course/lab/ddp/report.hpp"
+#include "course/lab/ddp/ddp_results.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 
 #include "course/protocol/message_record.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 /// Rounds that are left out.
 struct Gap {
@@ -18,7 +18,7 @@ struct Gap {
 };
 
 /// The rounds of a picture.
-struct Folded {
+struct Shortened {
     std::vector<harness::MessageRecord>
         messages;              // of the rounds that are drawn, which count from 1
     std::vector<int> numbers;  // of each of these rounds, in the run
@@ -36,14 +36,14 @@ struct Folded {
 /// many as are worth a line. A run of few rounds stays whole.
 ///
 /// messages  as recorded_messages() leaves them.
-Folded fold(const std::vector<harness::MessageRecord>& messages);
+Shortened shortened(const std::vector<harness::MessageRecord>& messages);
 
 /// What stands above a drawn round: the calls whose messages arrive in it, where they are others than in the round before.
 std::map<int, std::set<int>> headings_of(
-    const Folded& folded, const std::vector<std::string>& calls
+    const Shortened& shown, const std::vector<std::string>& calls
 );
 
 /// All rounds, each drawn.
-Folded unfolded(const std::vector<harness::MessageRecord>& messages);
+Shortened whole(const std::vector<harness::MessageRecord>& messages);
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

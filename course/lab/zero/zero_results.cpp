@@ -1,4 +1,4 @@
-#include "course/lab/zero/report.hpp"
+#include "course/lab/zero/zero_results.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "course/launch/attempt.hpp"
+#include "course/launch/run_test.hpp"
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 namespace dist::lab {
 
 /// Everything that one run of the bench found out.
-struct Report {
+struct Measured {
     Collective collective;
     std::vector<Algorithm> algorithms;
     Machine machine;
@@ -29,7 +29,7 @@ struct Report {
 };
 
 /// The sizes that were measured.
-std::set<std::size_t> sizes_of(const Report& report);
+std::set<std::size_t> sizes_of(const Measured& measured);
 
 /// A point and what follows from it.
 struct Row {
@@ -42,27 +42,27 @@ struct Row {
     std::optional<double> efficiency;  // bound over time
 };
 
-std::vector<Row> rows(const Report& report);
+std::vector<Row> rows(const Measured& measured);
 
 /// What to tell of a machine that was too busy for the figures to mean much: in a fifth of all iterations, or more, the kernel
 /// took a core away from a rank. Empty where it was quiet.
 std::string note_if_busy(const std::vector<Point>& points);
 
 /// For each algorithm, in order, the line through its medians.
-std::vector<std::pair<std::string, Fit>> fits(const Report& report);
+std::vector<std::pair<std::string, Fit>> fits(const Measured& measured);
 
 /// What to tell of those numbers of ranks that have to share cores; empty where none has.
-std::string note_if_shared(const std::vector<Report>& reports);
+std::string note_if_shared(const std::vector<Measured>& measurements);
 
 /// The table for people: lines with # say how it was made.
-std::string to_table(const Report& report);
+std::string to_table(const Measured& measured);
 
 /// The tables of several numbers of ranks, and at which of them the ring passes naive.
-std::string to_table(const std::vector<Report>& reports);
+std::string to_table(const std::vector<Measured>& measurements);
 
-/// One report is a document; several are one with all of these in `runs`.
-std::string to_json(const std::vector<Report>& reports);
+/// Those of one number of ranks are a document; several are one with all of these in `runs`.
+std::string to_json(const std::vector<Measured>& measurements);
 
-std::string to_csv(const std::vector<Report>& reports);
+std::string to_csv(const std::vector<Measured>& measurements);
 
 }  // namespace dist::lab

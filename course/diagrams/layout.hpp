@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "course/pictures/diagram.hpp"
-#include "course/pictures/fold.hpp"
-#include "course/pictures/waits.hpp"
+#include "course/diagrams/diagram.hpp"
+#include "course/diagrams/repeats.hpp"
+#include "course/diagrams/waits.hpp"
 
-namespace dist::pictures {
+namespace dist::diagrams {
 
 inline constexpr int kCharacterPx = 7;  // a wide one of 12 px, so that any font fits
 inline constexpr int kLabelPx = 18;     // a label's height
@@ -66,11 +66,11 @@ struct Layout {
     }
 };
 
-/// folded    what is drawn of `messages`.
+/// shown    what is drawn of `messages`.
 Layout lay_out(
     const Diagram& diagram,
-    const Folded& folded,
+    const Shortened& shown,
     const std::vector<harness::MessageRecord>& messages
 );
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams

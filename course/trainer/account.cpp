@@ -1,4 +1,4 @@
-#include "course/trainer/report.hpp"
+#include "course/trainer/account.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ std::string to_straggler(std::span<const double> compute_s) {
     );
 }
 
-Report::Report(const Options& options, const data::Dataset& data, const Communicator& comm)
+Account::Account(const Options& options, const data::Dataset& data, const Communicator& comm)
     : options_(options), data_(data), comm_(comm), progress_(comm.rank() != 0) {
     progress_.print(describe_data(data));
     progress_.print(fmt::format(
@@ -107,7 +107,7 @@ Report::Report(const Options& options, const data::Dataset& data, const Communic
     ));
 }
 
-void Report::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_steps) {
+void Account::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_steps) {
     steps_ = steps;
     epoch_steps_ = epoch_steps;
     status_.epochs = (steps + epoch_steps - 1) / epoch_steps;
@@ -122,14 +122,14 @@ void Report::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_st
     }
 }
 
-void Report::begin_epoch(std::size_t epoch) {
+void Account::begin_epoch(std::size_t epoch) {
     epoch_time_.lap_s();
     const std::size_t steps = std::min(epoch_steps_, steps_ - epoch * epoch_steps_);
     status_ = {.epoch = epoch + 1, .epochs = status_.epochs, .steps = steps};
     counted_ = 0;
 }
 
-void Report::end_step(const StepRecord& record) {
+void Account::end_step(const StepRecord& record) {
     times_.add(record);
     if (comm_.rank() != 0) {
         return;
@@ -145,7 +145,7 @@ void Report::end_step(const StepRecord& record) {
     progress_.show(status_);
 }
 
-void Report::end_epoch(EpochRecord record) {
+void Account::end_epoch(EpochRecord record) {
     if (comm_.rank() != 0) {
         return;
     }
@@ -165,17 +165,17 @@ void Report::end_epoch(EpochRecord record) {
     last_ = record;
 }
 
-void Report::say(const std::string& line) {
+void Account::say(const std::string& line) {
     if (!line.empty()) {
         progress_.print(line);
     }
 }
 
-void Report::end_save(double seconds) {
+void Account::end_save(double seconds) {
     times_.checkpoint_s += seconds;
 }
 
-void Report::end_run(std::size_t step) {
+void Account::end_run(std::size_t step) {
     const double mine = times_.compute_s();
     std::vector<double> compute_s(static_cast<std::size_t>(comm_.size()));
     MPI_CHECK(MPI_Gather(&mine, 1, MPI_DOUBLE, compute_s.data(), 1, MPI_DOUBLE, 0, comm_.handle()));

@@ -1,8 +1,8 @@
-#include "course/pictures/waits.hpp"
+#include "course/diagrams/waits.hpp"
 
 #include <algorithm>
 
-namespace dist::pictures {
+namespace dist::diagrams {
 namespace {
 
 using harness::MessageRecord;
@@ -44,4 +44,4 @@ std::vector<Wait> waits_of(
     return waits;
 }
 
-}  // namespace dist::pictures
+}  // namespace dist::diagrams
