@@ -37,19 +37,21 @@ std::string course_commit(const Context& context) {
     }
 }
 
-/// Only a whole run of the student's own file counts.
-void remember(
+/// Only a whole run of the student's own file counts. Returns what is known then.
+Progress remember(
     const Context& context, const std::string& name, State status, const std::string& content
 ) {
     Progress progress = read_progress(context.root);
     progress.current = name;
     note(progress, name, status, content);
     write_progress(context.root, progress);
+    return progress;
 }
 
 /// The first exercise after this one that is open, and can be solved here; else the first before it.
-std::string next_exercise(Context& context, const Manifest& manifest, const Exercise& exercise) {
-    const Progress progress = read_progress(context.root);
+std::string next_exercise(
+    Context& context, const Manifest& manifest, const Progress& progress, const Exercise& exercise
+) {
     const bool gpu = gpu_code_missing(context).empty();
     std::string before;
     bool after = false;
@@ -68,10 +70,11 @@ std::string next_exercise(Context& context, const Manifest& manifest, const Exer
 }
 
 /// After a pass: what to go on with.
-Telling what_follows(Context& context, const Manifest& manifest, const Exercise& exercise) {
-    const Progress progress = read_progress(context.root);
+Telling what_follows(
+    Context& context, const Manifest& manifest, const Progress& progress, const Exercise& exercise
+) {
     return {
-        .next = next_exercise(context, manifest, exercise),
+        .next = next_exercise(context, manifest, progress, exercise),
         .questions = questions_to_ask(context.root, manifest, progress, exercise.chapter)};
 }
 
@@ -80,7 +83,7 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
         expect_rank_count(arguments.options.ranks);
     }
     const Manifest manifest = read_manifest(context.root);
-    const Progress progress = read_progress(context.root);
+    Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
@@ -91,13 +94,13 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
                    : run_it(context, program_of(exercise), arguments.options, arguments.as);
     }();
     if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
-        remember(context, exercise.name, result.status, content);
+        progress = remember(context, exercise.name, result.status, content);
     }
     if (context.json) {
         result.course_commit = course_commit(context);
         fmt::print("{}\n", to_json(result));
     } else {
-        Telling telling = what_follows(context, manifest, exercise);
+        Telling telling = what_follows(context, manifest, progress, exercise);
         telling.output = arguments.output;
         print_folded(report(result, &exercise, use_colours(), telling));
     }
@@ -109,8 +112,8 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 std::string run_whole(Context& context, const Exercise& exercise) {
     const std::string content = content_of(context.root, exercise);
     const Result result = run_own(context, exercise);
-    remember(context, exercise.name, result.status, content);
-    const Telling telling = what_follows(context, read_manifest(context.root), exercise);
+    const Progress progress = remember(context, exercise.name, result.status, content);
+    const Telling telling = what_follows(context, read_manifest(context.root), progress, exercise);
     return report(result, &exercise, use_colours(), telling);
 }
 

@@ -110,6 +110,7 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     out += "\n" + diagrams::lanes(drawing.diagram, drawing.messages, size);
     for (const RankResult& rank : test.per_rank) {
         out += drawing.diagram.stuck.empty() ? "" : rank_line(rank) + "\n";
+        out += rank.died.empty() ? "" : fmt::format("rank {}: {}\n", rank.rank, rank.died);
     }
     if (drawing.cut) {
         out += fmt::format("only the first {} steps of a rank are drawn\n", trace::kMostSteps);

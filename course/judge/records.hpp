@@ -42,6 +42,9 @@ struct Record {
     std::vector<std::pair<std::string, long>> traffic;
     long checks = 0;
     trace::Log log;
+    std::string died = {};  // of a rank that was a plain process: "killed by SIGKILL"
+    std::vector<Record> processes =
+        {};  // the ranks, where they were plain processes; rank 0 started them
 };
 
 /// All records of one rank.

@@ -71,6 +71,10 @@ Record record_of(const json& in, const fs::path& folder, int rank) {
     if (in.contains("trace")) {
         record.log = trace::log_of(in["trace"]);
     }
+    record.died = in.value("died", "");
+    for (const json& process : in.value("processes", json::array())) {
+        record.processes.push_back(record_of(process, folder, rank));
+    }
     if (in.contains("traffic") && in["traffic"].is_object()) {
         for (const auto& [name, value] : in["traffic"].items()) {
             record.traffic.emplace_back(name, value.get<long>());

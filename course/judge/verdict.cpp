@@ -46,6 +46,9 @@ bool worse(Outcome a, Outcome b) {
 }
 
 RankState rank_state(const Record& record) {
+    if (!record.died.empty()) {
+        return record.died.starts_with("killed by ") ? RankState::signal : RankState::exit;
+    }
     const Outcome outcome = record.state.value_or(Outcome::fail);
     if (outcome == Outcome::pass || outcome == Outcome::skipped) {
         return RankState::ok;
@@ -77,6 +80,7 @@ RankResult rank_of(int rank, const Record& record) {
     result.collectives = record.wait.collectives;
     result.frames = record.wait.frames;
     result.info = record.wait.info;
+    result.died = record.died;
     result.message = record.message;
     result.failures = record.failures;
     result.output = record.output;
@@ -84,6 +88,36 @@ RankResult rank_of(int rank, const Record& record) {
     result.checks = record.checks;
     result.log = record.log;
     return result;
+}
+
+/// The ranks of a test, where they were plain processes; none: they were not. What the job's own ranks said of the test stands
+/// with the first.
+std::vector<Record> processes_of(const std::vector<const Record*>& records) {
+    std::vector<Record> processes = records.front()->processes;
+    if (processes.empty()) {
+        return processes;
+    }
+    Record& first = processes.front();
+    Outcome worst = Outcome::pass;
+    for (const Record& process : processes) {
+        const Outcome state = process.state.value_or(Outcome::fail);
+        worst = worse(state, worst) ? state : worst;
+    }
+    for (const Record* own : records) {
+        const Outcome state = own->state.value_or(Outcome::fail);
+        if (worse(state, worst) || !own->failures.empty()) {
+            first.state = own->state;
+            first.message = worse(state, worst) ? own->message : first.message;
+        }
+        first.failures.insert(first.failures.end(), own->failures.begin(), own->failures.end());
+        first.checks += own->checks;
+        first.duration_s = std::max(first.duration_s, own->duration_s);
+        first.output += own->output;
+    }
+    for (Record& process : processes) {
+        process.ranks = static_cast<int>(processes.size());
+    }
+    return processes;
 }
 
 /// The message, after the ranks that it is about: "rank 0: std::runtime_error was thrown: ...".
@@ -248,6 +282,11 @@ Verdict judge(const Job& job) {
             records.push_back(written ? &log.records[t] : nullptr);
         }
         if (std::find(records.begin(), records.end(), nullptr) == records.end()) {
+            const std::vector<Record> processes = processes_of(records);
+            for (std::size_t r = 0; r < processes.size(); ++r) {
+                records.resize(processes.size());
+                records[r] = &processes[r];
+            }
             verdict.tests.push_back(merge(plan[t], records));
             blame_if_forbidden(verdict.tests.back(), *job.board);
             continue;

@@ -136,9 +136,9 @@ std::optional<Crossover> crossover_of(
 std::string crossover_in_words(
     const Measured& measured, const std::string& a, const std::string& b
 ) {
-    const auto measured = [](double x) { return in_words(static_cast<std::size_t>(x)); };
+    const auto in_size = [](double x) { return in_words(static_cast<std::size_t>(x)); };
     return in_words_of(
-        over_sizes(measured, a, b), a, b, {"size", "the largest size", in_any_words, measured}
+        over_sizes(measured, a, b), a, b, {"size", "the largest size", in_any_words, in_size}
     );
 }
 

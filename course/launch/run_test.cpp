@@ -93,12 +93,8 @@ Result skipped(
 }
 
 Result not_started(const Context& context, const Exercise& exercise, const LaunchOptions& options) {
-    Result result;
-    result.exercise = exercise.name;
-    result.source = exercise.source().string();
+    Result result = result_of(program_of(exercise), options, {});
     result.status = State::not_started;
-    result.seed = options.seed;
-    result.started_at = utc_now();
     for (const PlannedTest& planned : tests_in(context.root / exercise.test())) {
         TestResult test;
         test.name = planned.name;

@@ -128,6 +128,11 @@ Drawing drawing_of(
             diagram.stuck.insert(rank.rank);
         }
     }
+    for (const RankResult& rank : test.per_rank) {
+        if (!rank.died.empty()) {
+            diagram.remarks.push_back(xml(fmt::format("rank {}: {}", rank.rank, rank.died)));
+        }
+    }
     // where something is red, each round counts
     diagram.shortens = diagram.stuck.empty() && !spent_too_much(test) &&
                        std::ranges::none_of(drawing.messages, &harness::MessageRecord::is_lost);

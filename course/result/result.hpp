@@ -66,6 +66,7 @@ struct RankResult {
     std::string reference;              // of a lower exercise, which that line called: "send"
     std::vector<std::uint64_t> frames;  // what `where` is made from, innermost first
     std::vector<std::string> info;      // what the test said of the call in which it waits
+    std::string died;  // "killed by SIGKILL", where its test goes on without it; empty: it lives
     std::string message;
     std::vector<Failure> failures;
     std::string output;                                  // what it printed during the test

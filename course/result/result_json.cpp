@@ -38,6 +38,9 @@ json rank_json(const RankResult& rank) {
     if (!rank.where.empty()) {
         out["where"] = rank.where;
     }
+    if (!rank.died.empty()) {
+        out["died"] = rank.died;
+    }
     if (!rank.message.empty()) {
         out["message"] = rank.message;
     }

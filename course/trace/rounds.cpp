@@ -41,6 +41,7 @@ class Machine {
                 ranks_[r].threads[step.thread].steps.push_back(step);
                 if (step.did == Did::send) {
                     ranks_[r].sends[step.id] = &transfers_.emplace_back();
+                    in_order_[{static_cast<int>(r), step.peer}].push_back(step.id);
                 } else if (step.did == Did::start_thread) {
                     ranks_[r].threads[step.id].runs = false;
                 }
@@ -49,7 +50,9 @@ class Machine {
         for (std::size_t r = 0; r < logs.size(); ++r) {
             for (const Step& step : logs[r]) {
                 if (step.did == Did::wait_receive) {
-                    ranks_[r].receives[step.id] = sent_by(step.peer, step.peer_id);
+                    const int id = step.peer_id >= 0 ? step.peer_id
+                                                     : next_sent({step.peer, static_cast<int>(r)});
+                    ranks_[r].receives[step.id] = sent_by(step.peer, id);
                 }
             }
         }
@@ -83,6 +86,16 @@ class Machine {
     }
 
   private:
+    // The number of the next message from the first of these ranks to the second.
+    int next_sent(const std::pair<int, int>& ranks) {
+        std::deque<int>& ids = in_order_[ranks];
+        const int id = ids.empty() ? kNever : ids.front();
+        if (!ids.empty()) {
+            ids.pop_front();
+        }
+        return id;
+    }
+
     Transfer* sent_by(int rank, int id) {
         Transfer* message = nullptr;
         if (rank >= 0) {
@@ -208,6 +221,7 @@ class Machine {
     }
 
     std::vector<Rank> ranks_;
+    std::map<std::pair<int, int>, std::deque<int>> in_order_;  // numbers, by sender and receiver
     std::list<Transfer> transfers_;
     std::vector<Rank*> leaving_now_;
     std::vector<std::pair<Rank*, Transfer*>> receivers_now_;

@@ -44,7 +44,8 @@ struct Schedule {
     std::vector<Departure> departures;  // in the order of senders, and of their numbers
 };
 
-/// Plays the logs of all ranks, by rank; peers are ranks too, -1 for one whose log is not there.
+/// Plays the logs of all ranks, by rank; peers are ranks too, -1 for one whose log is not there. A receive that does not say
+/// which message it took (Step::peer_id) took the next one of that sender.
 Schedule play(const std::vector<std::vector<Step>>& logs, bool half_duplex);
 
 }  // namespace dist::trace

@@ -18,7 +18,8 @@ struct Step {
     int thread = 0;  // who did it
     int id = 0;      // of the message, numbered by the rank that posted it, or of the other thread
     int peer = -1;   // to whom; of a receive that was waited for, from whom; -1: not known
-    int peer_id = -1;  // of a receive that was waited for: how the sender numbered the message
+    int peer_id =
+        -1;  // of a receive that was waited for: how the sender numbered the message; -1: it is the next one
     int tag = -1;
     int bytes = 0;       // payload
     double since_s = 0;  // since when it had waited

@@ -215,7 +215,7 @@ TEST_CASE("right answers by another way are not called wrong", "[prove]") {
 }
 
 TEST_CASE("messages that overtake each other on their ways are no part of a proof", "[prove]") {
-    const Proof proof = proof_of("scatter", "tests/course/prove/scatter_on_two_ways.cpp", 3);
+    const Proof proof = proof_of("scatter", "tests/course/prove/scatter_on_two_ways.diff", 3);
     CHECK(!proof.wrong);  // SimGrid brings each as soon as it is sent
     CHECK(!proof.is_proof());
     CHECK(proof.explored.size() > 3);  // all trials, all the same
@@ -257,9 +257,9 @@ TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
 
 TEST_CASE("races of receives from anyone are found, and taken again", "[prove]") {
     for (const auto& [name, file] : std::map<std::string, std::string>{
-             {"scatter", "tests/course/prove/scatter_from_anyone.cpp"},
-             {"all_to_all", "tests/course/prove/all_to_all_from_anyone.cpp"},
-             {"gather", "tests/course/prove/gather_from_anyone_first.cpp"}}) {
+             {"scatter", "tests/course/prove/scatter_from_anyone.diff"},
+             {"all_to_all", "tests/course/prove/all_to_all_from_anyone.diff"},
+             {"gather", "tests/course/prove/gather_from_anyone_first.diff"}}) {
         const Ended found =
             prove_by_command({name, "-n", "3", "--as", (kRoot / file).string(), "--json"});
         INFO(found.output);

@@ -1,14 +1,17 @@
 // The counterpart of mpi_*.cpp for NCCL: nccl.h has a second name, pncclX, for every ncclX, so that a
-// program may define ncclX itself. Messages are counted here on GPUs; the stand-in's go over MPI,
-// and are counted there.
+// program may define ncclX itself. Messages on GPUs are told to the channel here; the stand-in's go over MPI,
+// whose layer tells them.
 
 #include "tests/harness/gpu/nccl_layer.hpp"
 
+#include <functional>
+#include <vector>
+
 #include <nccl.h>
 
+#include "tests/harness/channel.hpp"
 #include "tests/harness/gpu/gpu.hpp"
 #include "tests/harness/mpi/allowed.hpp"
-#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 using namespace dist::harness;
@@ -16,10 +19,25 @@ using namespace dist::harness;
 namespace {
 
 int groups = 0;  // of the one thread that runs tests
+std::vector<std::function<void()>>
+    ends;  // of the group's messages: none is through before all have begun
 
-void count(bool is_send, int peer, std::size_t n, ncclDataType_t type) {
-    if (guarded() && !on_stand_in()) {
-        count_message(is_send, peer, bytes_of(n, type));
+void end_messages() {
+    for (const auto& end : ends) {
+        end();
+    }
+    ends.clear();
+}
+
+void tell(bool is_send, int peer, std::size_t n, ncclDataType_t type) {
+    if (!guarded() || on_stand_in()) {
+        return;
+    }
+    const channel::Carried message{.peer = peer, .bytes = static_cast<int>(bytes_of(n, type))};
+    const int id = is_send ? channel::sends(message) : channel::awaits();
+    ends.emplace_back([=] { is_send ? channel::taken(id) : channel::receives(message, id); });
+    if (groups == 0) {
+        end_messages();
     }
 }
 
@@ -52,6 +70,7 @@ void close_groups() {
     for (; groups > 0; --groups) {
         pncclGroupEnd();
     }
+    ends.clear();
 }
 
 }  // namespace dist::harness
@@ -69,12 +88,12 @@ ncclResult_t ncclSend(
     const void* b, size_t n, ncclDataType_t t, int dst, ncclComm_t c, cudaStream_t s
 ) {
     check_allowed("ncclSend", MPI_COMM_NULL);
-    count(true, dst, n, t);
+    tell(true, dst, n, t);
     return pncclSend(b, n, t, dst, c, s);
 }
 ncclResult_t ncclRecv(void* b, size_t n, ncclDataType_t t, int src, ncclComm_t c, cudaStream_t s) {
     check_allowed("ncclRecv", MPI_COMM_NULL);
-    count(false, src, n, t);
+    tell(false, src, n, t);
     return pncclRecv(b, n, t, src, c, s);
 }
 ncclResult_t ncclGroupStart() {
@@ -83,6 +102,9 @@ ncclResult_t ncclGroupStart() {
 }
 ncclResult_t ncclGroupEnd() {
     groups -= groups > 0 ? 1 : 0;
+    if (groups == 0) {
+        end_messages();
+    }
     return pncclGroupEnd();
 }
 

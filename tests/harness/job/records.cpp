@@ -74,6 +74,35 @@ const Line& waiting_line() {
     return my_slot().line[0];
 }
 
+json failures_of(const std::vector<Failure>& failures) {
+    json list = json::array();
+    for (const Failure& failure : failures) {
+        list.push_back(
+            {{"expression", failure.expression},
+             {"expansion", failure.expansion},
+             {"file", failure.file},
+             {"line", failure.line},
+             {"info", failure.info}}
+        );
+    }
+    return list;
+}
+
+// As the record of a rank.
+json record_of(const ProcessRun& process, const std::string& test) {
+    json record = {
+        {"test", test},
+        {"state", spelt(process.outcome)},
+        {"message", process.message},
+        {"failures", failures_of(process.failures)},
+        {"died", process.died},
+        {"trace", trace::to_json(process.log)}};
+    if (process.phase != Phase::absent) {
+        record["wait"] = {{"phase", spelt(process.phase)}, {"frames", process.frames}};
+    }
+    return record;
+}
+
 json where(const TestRun& test) {
     json wait = {{"phase", spelt(test.phase)}, {"collectives", collective_calls(my_slot())}};
     if (test.phase == Phase::waiting) {
@@ -115,19 +144,9 @@ void write_plan(const std::vector<std::string>& tests, int many) {
 void write_test(
     const TestRun& test, double duration_s, long checks, long output_begin, long output_end
 ) {
-    json failures = json::array();
-    for (const Failure& failure : test.failures) {
-        failures.push_back(
-            {{"expression", failure.expression},
-             {"expansion", failure.expansion},
-             {"file", failure.file},
-             {"line", failure.line},
-             {"info", failure.info}}
-        );
-    }
     json line = {{"test", test.name},        {"state", spelt(test.outcome)},
                  {"ranks", test.ranks},      {"message", test.message},
-                 {"duration_s", duration_s}, {"failures", failures},
+                 {"duration_s", duration_s}, {"failures", failures_of(test.failures)},
                  {"checks", checks},         {"output", {output_begin, output_end}}};
     const Traffic sent = traffic();
     line["traffic"] = {
@@ -139,6 +158,9 @@ void write_test(
         trace::Log log = last_log();
         log.limits = test.limits;
         line["trace"] = trace::to_json(log);
+    }
+    for (const ProcessRun& process : test.processes) {
+        line["processes"].push_back(record_of(process, test.name));
     }
     if (test.phase != Phase::absent) {
         line["wait"] = where(test);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <string>
@@ -21,6 +22,17 @@ struct Failure {
     std::vector<std::string> info;
 };
 
+/// A rank that was a plain process: see processes/processes.hpp.
+struct ProcessRun {
+    Outcome outcome = Outcome::pass;
+    std::string message;
+    std::vector<Failure> failures;
+    std::string died;                   // "killed by SIGKILL"; empty: its body ended
+    Phase phase = Phase::absent;        // where it stood when it died or was stopped
+    std::vector<std::uint64_t> frames;  // of that place
+    trace::Log log;
+};
+
 struct TestRun {
     std::string name;
     Outcome outcome = Outcome::pass;
@@ -31,6 +43,7 @@ struct TestRun {
     trace::Limits limits;           // that it went beyond
     int ranks = 0;                  // world of the last body, or of the one that failed
     Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
+    std::vector<ProcessRun> processes;  // those that the last body on such ranks had
 };
 
 /// The test in progress.

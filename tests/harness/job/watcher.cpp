@@ -12,16 +12,12 @@
 
 #include "course/runtime/clock.hpp"
 #include "tests/harness/job/crash.hpp"
+#include "tests/harness/job/use.hpp"
 #include "tests/harness/proxy/obey_mpirun.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
 namespace {
-
-double number_from(const char* variable, double otherwise) {
-    const char* text = std::getenv(variable);
-    return text == nullptr ? otherwise : std::atof(text);
-}
 
 double resident_mb(pid_t pid) {
     std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
@@ -29,26 +25,6 @@ double resident_mb(pid_t pid) {
     double resident = 0;
     statm >> total >> resident;
     return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
-struct Use {
-    double cpu_s = 0;
-    bool asleep = false;  // its main thread waits, or is stopped, but not for a core or a debugger
-};
-
-Use use_of(pid_t pid) {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string field;
-    Use use;
-    // the name, field 2, is ours: it has no spaces
-    for (int i = 1; i <= 13 && stat >> field; ++i) {
-        use.asleep = i == 3 ? field == "S" || field == "T" : use.asleep;
-    }
-    double user = 0;
-    double system = 0;
-    stat >> user >> system;
-    use.cpu_s = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
-    return use;
 }
 
 double file_mb(const std::string& path) {
@@ -115,7 +91,7 @@ void kill_rank(pid_t pid, End reason) {
 void enforce_limits(pid_t pid, const std::string& output_file, Progress& progress) {
     static const double memory_mb = number_from(kEnvMemoryMb, 1024);
     static const double output_mb = number_from(kEnvOutputMb, 8);
-    static const double compute_s = number_from(kEnvComputeS, 5);
+    static const double compute_s = most_computing_s();
     if (my_slot().end != End::none || my_slot().ranks == 0) {
         return;
     }

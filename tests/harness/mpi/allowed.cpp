@@ -14,7 +14,13 @@ std::map<std::string, std::string>& forbidden_calls() {
     return calls;
 }
 
+const char* why_none = nullptr;  // may be called; none: some may
+
 }  // namespace
+
+void forbid_all_calls(const char* sentence) {
+    why_none = sentence;
+}
 
 void forbid_call(const char* call, const char* sentence) {
     forbidden_calls()[call] = sentence;
@@ -37,6 +43,9 @@ void check_allowed(const char* call, MPI_Comm comm, bool is_collective) {
         return;
     }
     leave_if_stopped();
+    if (why_none != nullptr) {
+        refuse(call, why_none);
+    }
     const auto& calls = forbidden_calls();
     auto found = calls.find(call);
     if (found == calls.end() && is_collective) {

@@ -14,6 +14,9 @@ void check_allowed(const char* call, MPI_Comm comm, bool is_collective = false);
 /// Ends the test as `forbidden`: a call that no exercise needs, and the layer does not watch.
 [[noreturn]] void refuse(const char* call, const char* sentence);
 
+/// From here on this process is no rank of MPI: whatever is called is refused, by this sentence. Once.
+void forbid_all_calls(const char* sentence);
+
 /// A Forbid of the test file was made: see harness.hpp.
 void forbid_call(const char* call, const char* sentence);
 

@@ -6,13 +6,13 @@
 
 #include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
+#include "tests/harness/channel.hpp"
 #include "tests/harness/job/secret.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/mpi/known_network.hpp"
 #include "tests/harness/mpi/pending.hpp"
-#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -57,7 +57,7 @@ MPI_Request start_receive(
 ) {
     const int bytes = message->payload_bytes + static_cast<int>(sizeof(Header));
     message->staging.reset(new char[static_cast<std::size_t>(bytes)]);
-    message->id = count_post();
+    message->id = channel::awaits();
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
         matched != nullptr
@@ -146,14 +146,15 @@ void deliver(Pending& message, MPI_Status& status) {
     PMPI_Status_set_elements(&status, MPI_BYTE, payload);
     Header header{};
     std::memcpy(&header, message.staging.get(), sizeof header);
-    MessageRecord record;
-    record.src = status.MPI_SOURCE;
-    record.tag = status.MPI_TAG;
-    record.bytes = payload;
+    channel::Carried carried{
+        .peer = status.MPI_SOURCE,
+        .bytes = payload,
+        .tag = status.MPI_TAG,
+        .job_peer = header.sender};
     std::memcpy(
-        &record.first, bytes, std::min(sizeof record.first, static_cast<std::size_t>(payload))
+        &carried.first, bytes, std::min(sizeof carried.first, static_cast<std::size_t>(payload))
     );
-    count_receive(record, message.id, header.sender, header.id);
+    channel::receives(carried, message.id, header.id);
     note_delivery(header.departure_s, payload);
 }
 
@@ -186,7 +187,8 @@ MPI_Request post_send(
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
     refuse_overlap(*message, name);
-    message->id = count_send(dst, message->text.peer, tag, payload);
+    message->id =
+        channel::sends({.peer = dst, .bytes = payload, .tag = tag, .job_peer = message->text.peer});
     const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(true, message->text.peer, tag, group.id);

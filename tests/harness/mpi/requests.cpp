@@ -6,11 +6,11 @@
 
 #include "course/protocol/counted.hpp"
 #include "course/runtime/clock.hpp"
+#include "tests/harness/channel.hpp"
 #include "tests/harness/mpi/buffers.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/pending.hpp"
-#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -70,7 +70,7 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
         }
         if (message->is_send) {
             note_change(*message);
-            count_arrival(message->id);
+            channel::taken(message->id);
         }
         moved();
     }
@@ -118,7 +118,7 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
         return code;
     }
     const RequestText text = describe(*request);
-    const Waiting waiting;
+    const channel::Waiting waiting;
     Wait wait(text);
     if (message && message->asked_at) {
         wait.stands_at(*message->asked_at);

@@ -7,6 +7,7 @@
 
 #include "course/protocol/protocol.hpp"
 #include "course/runtime/clock.hpp"
+#include "tests/harness/channel.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -23,6 +24,7 @@ std::vector<Received> received;
 std::vector<Step> steps;
 std::vector<std::vector<std::uint64_t>> stacks;  // of sends, where `trace` asks for them
 bool logs = false;
+SharedLog* outliving = nullptr;
 // Numbers are never used again: a message of an earlier log is known as such.
 int last_message = 0;
 int last_thread = 0;
@@ -42,6 +44,10 @@ void log(Step step) {
         step.at_s = now_s();
         step.since_s = waiting_since_s < 0 ? step.at_s : waiting_since_s;
         steps.push_back(step);
+        if (outliving != nullptr && outliving->steps < SharedLog::kRoom) {
+            outliving->step[outliving->steps] = step;
+            ++outliving->steps;
+        }
     }
 }
 
@@ -55,14 +61,6 @@ void log_stack() {
 }
 
 }  // namespace
-
-Waiting::Waiting() {
-    waiting_since_s = now_s();
-}
-
-Waiting::~Waiting() {
-    waiting_since_s = -1;
-}
 
 void reset_traffic() {
     const std::scoped_lock guard(traffic_lock);
@@ -89,43 +87,6 @@ Traffic traffic() {
     return so_far;
 }
 
-int count_send(int dst, int peer, int tag, int payload_bytes) {
-    const std::scoped_lock guard(traffic_lock);
-    ++so_far.messages_sent;
-    so_far.bytes_sent += payload_bytes;
-    so_far.sent_to.insert(dst);
-    log_stack();
-    log({.did = Did::send, .id = ++last_message, .peer = peer, .tag = tag, .bytes = payload_bytes});
-    return last_message;
-}
-
-int count_post() {
-    const std::scoped_lock guard(traffic_lock);
-    log({.did = Did::receive, .id = ++last_message});
-    return last_message;
-}
-
-void count_arrival(int id) {
-    const std::scoped_lock guard(traffic_lock);
-    log({.did = Did::wait_send, .id = id});
-}
-
-void count_receive(const MessageRecord& message, int id, int sender, int sender_id) {
-    const std::scoped_lock guard(traffic_lock);
-    ++so_far.messages_received;
-    so_far.bytes_received += message.bytes;
-    so_far.received_from.insert(message.src);
-    received.push_back({message, id});
-    log(
-        {.did = Did::wait_receive,
-         .id = id,
-         .peer = sender,
-         .peer_id = sender_id,
-         .tag = message.tag,
-         .bytes = message.bytes}
-    );
-}
-
 std::vector<MessageRecord> received_messages() {
     const std::scoped_lock guard(traffic_lock);
     std::vector<MessageRecord> messages;
@@ -149,11 +110,9 @@ void note_schedule(const trace::Schedule& schedule, int rank) {
     }
 }
 
-void count_message(bool is_send, int peer, long payload_bytes) {
+void log_into(SharedLog& shared) {
     const std::scoped_lock guard(traffic_lock);
-    ++(is_send ? so_far.messages_sent : so_far.messages_received);
-    (is_send ? so_far.bytes_sent : so_far.bytes_received) += payload_bytes;
-    (is_send ? so_far.sent_to : so_far.received_from).insert(peer);
+    outliving = &shared;
 }
 
 void count_collective() {
@@ -178,3 +137,63 @@ void join_thread(int number) {
 }
 
 }  // namespace dist::harness
+
+namespace dist::harness::channel {
+
+Waiting::Waiting() {
+    waiting_since_s = now_s();
+}
+
+Waiting::~Waiting() {
+    waiting_since_s = -1;
+}
+
+int sends(const Carried& message) {
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.messages_sent;
+    so_far.bytes_sent += message.bytes;
+    so_far.sent_to.insert(message.peer);
+    log_stack();
+    log(
+        {.did = Did::send,
+         .id = ++last_message,
+         .peer = message.job_peer,
+         .tag = message.tag,
+         .bytes = message.bytes}
+    );
+    return last_message;
+}
+
+void taken(int id) {
+    const std::scoped_lock guard(traffic_lock);
+    log({.did = Did::wait_send, .id = id});
+}
+
+int awaits() {
+    const std::scoped_lock guard(traffic_lock);
+    log({.did = Did::receive, .id = ++last_message});
+    return last_message;
+}
+
+void receives(const Carried& message, int id, int sender_id) {
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.messages_received;
+    so_far.bytes_received += message.bytes;
+    so_far.received_from.insert(message.peer);
+    MessageRecord record;
+    record.src = message.peer;
+    record.tag = message.tag;
+    record.bytes = message.bytes;
+    record.first = message.first;
+    received.push_back({record, id});
+    log(
+        {.did = Did::wait_receive,
+         .id = id,
+         .peer = message.job_peer,
+         .peer_id = sender_id,
+         .tag = message.tag,
+         .bytes = message.bytes}
+    );
+}
+
+}  // namespace dist::harness::channel

@@ -1,7 +1,7 @@
-// Counts what the code under test sends and receives on this rank, and logs it for Note [Rounds].
+// What came through the channel (tests/harness/channel.hpp) on this rank: counted, and logged for Note [Rounds].
 #pragma once
 
-#include <map>
+#include <atomic>
 
 #include "course/trace/rounds.hpp"
 #include "tests/harness/harness.hpp"
@@ -23,36 +23,19 @@ trace::Log last_log();
 /// What this rank sent and received since; without rounds.
 Traffic traffic();
 
-/// A message to `dst` leaves, in the world of the job `peer`; returns its number.
-int count_send(int dst, int peer, int tag, int payload_bytes);
-
-/// A receive is posted; returns its number.
-int count_post();
-
-/// While it lives, the calling thread waits for messages.
-class Waiting {
-  public:
-    Waiting();
-    ~Waiting();
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-};
-
-/// The calling thread knows that message `id`, which it sent, has arrived.
-void count_arrival(int id);
-
-/// Receive `id` is through: `message` says all but its rounds and this rank. `sender`, a rank in the
-/// world of the job, numbered it `sender_id`.
-void count_receive(const MessageRecord& message, int id, int sender, int sender_id);
-
 /// What this rank received since reset_traffic(), in the order in which it was delivered.
 std::vector<MessageRecord> received_messages();
 
 /// Writes the rounds of all messages into what received_messages() returns; `rank` is this one.
 void note_schedule(const trace::Schedule& schedule, int rank);
 
-/// A message of a library that tells no rounds: NCCL, on GPUs.
-void count_message(bool is_send, int peer, long payload_bytes);
+/// From now on every step is also written there, in memory that outlives this process, as far as there is room.
+struct SharedLog {
+    static constexpr int kRoom = 1 << 16;
+    std::atomic<int> steps;
+    Step step[kRoom];
+};
+void log_into(SharedLog& shared);
 
 void count_collective();
 

@@ -13,6 +13,7 @@ namespace {
 
 Board* the_board = nullptr;
 int my_rank = 0;
+int slot_taken = 0;  // its own, where it is a rank of the job
 int job_size = 1;
 std::atomic<long> run_number = 0;
 std::atomic<int> run_ranks = 0;
@@ -63,6 +64,11 @@ void open_board(const std::string& folder, int size) {
 
 void set_world_rank(int rank) {
     my_rank = rank;
+    slot_taken = rank;
+}
+
+void take_slot(int slot) {
+    slot_taken = slot;
 }
 
 Board& board() {
@@ -72,7 +78,7 @@ Slot& slot_of(int rank) {
     return the_board->slot[rank];
 }
 Slot& my_slot() {
-    return slot_of(my_rank);
+    return slot_of(slot_taken);
 }
 int world_rank() {
     return my_rank;

@@ -34,6 +34,9 @@ void open_board(const std::string& folder, int size);
 /// From now on this process is the rank, or watches over it.
 void set_world_rank(int rank);
 
+/// From now on this process, which is no rank of the job, writes into that slot.
+void take_slot(int slot);
+
 Board& board();
 Slot& my_slot();
 Slot& slot_of(int world_rank);

@@ -1,0 +1,309 @@
+#include "tests/harness/processes/processes.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "course/runtime/clock.hpp"
+#include "course/trace/rounds.hpp"
+#include "course/trace/timeline.hpp"
+#include "tests/harness/job/crash.hpp"
+#include "tests/harness/job/memory.hpp"
+#include "tests/harness/job/runs.hpp"
+#include "tests/harness/job/use.hpp"
+#include "tests/harness/mpi/allowed.hpp"
+#include "tests/harness/mpi/traffic.hpp"
+#include "tests/harness/processes/handed_over.hpp"
+#include "tests/harness/roll_call/roll_call.hpp"
+
+namespace dist::harness {
+namespace {
+
+constexpr int kNap = 1000;  // us
+
+// What a rank leaves behind, written while it lives.
+struct Shared {
+    SharedLog log;
+    std::atomic<int> finished;
+    HandedOver handed_over;
+};
+
+// In memory that all of them share.
+class SharedMemory {
+  public:
+    explicit SharedMemory(int p) : bytes_(sizeof(Shared) * static_cast<std::size_t>(p)) {
+        void* const place =
+            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (place == MAP_FAILED) {
+            throw std::runtime_error("no memory to share with the ranks");
+        }
+        of_ = static_cast<Shared*>(place);
+    }
+    ~SharedMemory() { munmap(of_, bytes_); }
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
+
+    Shared& operator[](int rank) const { return of_[rank]; }
+
+  private:
+    std::size_t bytes_;
+    Shared* of_;
+};
+
+// The board has room for more ranks than a job has: theirs are the last ones.
+int slot_number(int rank) {
+    return kMaxRanks - 1 - rank;
+}
+
+struct Child {
+    pid_t pid = 0;
+    bool ended = false;
+    int status = 0;
+    double cpu_s = 0;
+    int steps = 0;
+
+    // Whether it has done anything since it was last looked at.
+    bool moves(const Shared& shared) {
+        const auto [now_cpu_s, asleep] = use_of(pid);
+        const int now_steps = shared.log.steps;
+        const bool moved = !asleep || now_cpu_s > cpu_s || now_steps != steps;
+        cpu_s = now_cpu_s;
+        steps = now_steps;
+        return moved;
+    }
+};
+
+// Nobody outlives the body that started them.
+struct Children : std::vector<Child> {
+    using std::vector<Child>::vector;
+    ~Children() {
+        for (const Child& child : *this) {
+            if (child.pid > 0 && !child.ended) {
+                kill(child.pid, SIGKILL);
+                waitpid(child.pid, nullptr, 0);
+            }
+        }
+    }
+    Children(const Children&) = delete;
+    Children& operator=(const Children&) = delete;
+};
+
+void limit_computing() {
+    const auto seconds = static_cast<rlim_t>(std::max(1.0, most_computing_s()));
+    const rlimit limit = {seconds, seconds + 1};
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
+[[noreturn]] void be_rank(
+    int rank, int p, const std::function<void(int, int)>& body, pid_t parent, Shared& shared
+) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+    limit_computing();
+    take_slot(slot_number(rank));
+    forbid_all_calls("This rank is a process that knows nothing of MPI.");
+    current_test() = TestRun{};
+    reset_traffic();
+    log_into(shared.log);
+    try {
+        body(rank, p);
+    } catch (...) {
+        if (!note_course_exception()) {
+            note_exception();
+        }
+    }
+    shared.handed_over.write(current_test());
+    shared.finished = 1;
+    std::fflush(nullptr);
+    _exit(0);
+}
+
+void start(
+    Children& children, const std::function<void(int, int)>& body, const SharedMemory& shared
+) {
+    std::fflush(nullptr);  // or each child would write it as well
+    const pid_t parent = getpid();
+    const int p = static_cast<int>(children.size());
+    for (int rank = 0; rank < p; ++rank) {
+        slot_of(slot_number(rank)).end_frames.count = 0;
+        const pid_t pid = fork();
+        if (pid == 0) {
+            be_rank(rank, p, body, parent, shared[rank]);
+        }
+        if (pid < 0) {
+            throw std::runtime_error("fork failed: too many processes?");
+        }
+        children[static_cast<std::size_t>(rank)].pid = pid;
+    }
+}
+
+// Waits for all; false where those that are left have slept for too long.
+bool wait_for(Children& children, const SharedMemory& shared) {
+    double moved_at_s = now_s();
+    for (bool all_ended = false; !all_ended; usleep(kNap)) {
+        all_ended = true;
+        for (int rank = 0; Child & child : children) {
+            const Shared& its = shared[rank++];
+            if (child.ended) {
+                continue;
+            }
+            if (waitpid(child.pid, &child.status, WNOHANG) == child.pid) {
+                child.ended = true;
+                moved_at_s = now_s();
+                continue;
+            }
+            all_ended = false;
+            moved_at_s = child.moves(its) ? now_s() : moved_at_s;
+        }
+        publish(Phase::computing);  // who waits for them is not asleep
+        if (now_s() - moved_at_s > most_computing_s()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Who sleeps says where, and is ended.
+void end_sleepers(Children& children) {
+    for (int rank = 0; Child & child : children) {
+        const Frames& frames = slot_of(slot_number(rank++)).end_frames;
+        if (child.ended) {
+            continue;
+        }
+        kill(child.pid, kWhereSignal);
+        for (int i = 0; i < 20 && frames.count == 0; ++i) {
+            usleep(10 * kNap);
+        }
+        kill(child.pid, SIGKILL);
+        waitpid(child.pid, &child.status, 0);
+    }
+}
+
+std::string how_it_died(int status) {
+    if (WIFEXITED(status)) {
+        return "exited with status " + std::to_string(WEXITSTATUS(status)) +
+               " before its body ended";
+    }
+    const char* const name = sigabbrev_np(WTERMSIG(status));
+    return name == nullptr ? "killed by signal " + std::to_string(WTERMSIG(status))
+                           : std::string("killed by SIG") + name;
+}
+
+void note_place(ProcessRun& run, Phase phase, int rank) {
+    const Frames& frames = slot_of(slot_number(rank)).end_frames;
+    run.phase = phase;
+    for (int i = 0; i < frames.count; ++i) {
+        run.frames.push_back(frames.address[i]);
+    }
+}
+
+ProcessRun outcome_of(int rank, const Child& child, const Shared& shared, bool may_die) {
+    ProcessRun run;
+    run.log.steps.assign(shared.log.step, shared.log.step + shared.log.steps);
+    run.log.cut = shared.log.steps == SharedLog::kRoom;
+    if (!child.ended) {
+        run.outcome = Outcome::hang;
+        run.message =
+            "nothing moves any more: each rank that lives sleeps, or waits for what does not come";
+        note_place(run, Phase::asleep, rank);
+    } else if (shared.finished != 0) {
+        shared.handed_over.read(run);
+    } else {
+        const bool for_ever = WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU;
+        run.died = how_it_died(child.status);
+        note_place(run, Phase::died, rank);
+        if (for_ever || !may_die) {
+            run.outcome = Outcome::fail;
+            run.message = "rank " + std::to_string(rank) +
+                          (WIFSIGNALED(child.status) ? " was " : " ") + run.died +
+                          (for_ever ? ": it computed without an end" : "");
+        }
+    }
+    return run;
+}
+
+std::vector<Traffic> traffic_of(const std::vector<std::vector<Step>>& by_rank) {
+    const int rounds = play(by_rank, false).rounds;
+    const int half_duplex_rounds = play(by_rank, true).rounds;
+    std::vector<Traffic> all;
+    for (const std::vector<Step>& log : by_rank) {
+        Traffic& traffic = all.emplace_back();
+        traffic.rounds = rounds;
+        traffic.half_duplex_rounds = half_duplex_rounds;
+        for (const Step& step : log) {
+            if (step.did == Did::send) {
+                ++traffic.messages_sent;
+                traffic.bytes_sent += step.bytes;
+                traffic.sent_to.insert(step.peer);
+            } else if (step.did == Did::wait_receive) {
+                ++traffic.messages_received;
+                traffic.bytes_received += step.bytes;
+                traffic.received_from.insert(step.peer);
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+Processes on_processes(
+    int p, const std::function<void(int rank, int p)>& body, const ProcessesMay& may
+) {
+    const Uncounted harness;
+    if (p < 1 || p + world_size() > kMaxRanks) {
+        throw std::logic_error("on_processes: the board has no room for so many ranks");
+    }
+    const SharedMemory shared(p);
+    Children children(static_cast<std::size_t>(p));
+    start(children, body, shared);
+    if (may.go_on_alone) {
+        may.go_on_alone();
+    }
+    const bool all_ended = wait_for(children, shared);
+    TestRun& test = current_test();
+    if (!all_ended) {
+        end_sleepers(children);
+    }
+    test.processes.clear();
+    Processes run;
+    std::vector<std::vector<Step>> steps;
+    std::vector<trace::Log> all_logs;
+    for (int rank = 0; rank < p; ++rank) {
+        const Child& child = children[static_cast<std::size_t>(rank)];
+        const ProcessRun& one = test.processes.emplace_back(
+            outcome_of(rank, child, shared[rank], may.die.contains(rank))
+        );
+        worsen(one.outcome, one.message);
+        run.died.push_back(one.died);
+        steps.push_back(one.log.steps);
+        all_logs.push_back(one.log);
+    }
+    run.traffic = traffic_of(steps);
+    run.messages = trace::timeline_of(all_logs).messages;
+    leave_if_stopped();
+    return run;
+}
+
+Comparison within(const Processes& run, int rank, const Cost& cost) {
+    const auto r = static_cast<std::size_t>(rank);
+    const trace::Limits before = current_test().limits;
+    const Comparison comparison = within(run.traffic.at(r), cost);
+    if (!comparison.equal && r < current_test().processes.size()) {
+        current_test().processes[r].log.limits = current_test().limits;
+    }
+    current_test().limits = before;
+    return comparison;
+}
+
+}  // namespace dist::harness
