@@ -23,7 +23,7 @@ struct Chunk {
 /// p       how many chunks, >= 1. Their lengths differ by one at most.
 /// i       which one, 0 to p-1.
 ///
-/// Cost    no message, a few operations: no loop over n or p.
+/// Cost    a few operations: no loop over n or p.
 /// Errors  std::invalid_argument if p < 1, or i is not in 0 to p-1.
 /// Source  Quinn (2003), "Parallel Programming in C with MPI and OpenMP": block decomposition.
 Chunk chunk_bounds(std::size_t n, int p, int i);

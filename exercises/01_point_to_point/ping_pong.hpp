@@ -15,7 +15,7 @@ struct Link {
     double bytes_per_s = 0;  // B, the bandwidth
 };
 
-/// The lengths that are measured, in bytes: 0, 4 KiB, 64 KiB, 1 MiB, 4 MiB, in this order.
+/// The lengths that are measured, in bytes: 0, 4 KiB, 64 KiB, 1 MiB, 4 MiB.
 inline constexpr std::array<std::size_t, 5> kPingPongBytes = {0, 4096, 65536, 1048576, 4194304};
 
 /// Measures the link between the two ranks of `comm`.

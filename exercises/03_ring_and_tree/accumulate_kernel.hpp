@@ -17,7 +17,7 @@ namespace dist {
 /// op           mean adds, like sum: whoever finishes the reduction divides, once.
 /// stream       a stream of the same GPU.
 ///
-/// Cost         n operations, 12n bytes of the GPU's memory traffic: that memory limits the speed.
+/// Cost         n operations.
 /// Errors       std::invalid_argument if the lengths differ; dist::Error if the kernel cannot be launched.
 /// Source       Harris (2013), "CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops".
 void accumulate_kernel(

@@ -16,7 +16,6 @@ namespace dist {
 /// bytes   of the whole tensor.
 /// p       how many ranks, >= 1.
 ///
-/// Cost    no message; a few operations.
 /// Errors  std::invalid_argument if p < 1.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH": when to choose which.

@@ -47,7 +47,6 @@ struct Measurement {
 /// p        how many ranks, >= 1. One rank needs no message: 0 seconds.
 /// returns  seconds.
 ///
-/// Cost    no message; a few operations.
 /// Errors  std::invalid_argument if p < 1.
 /// Source  Thakur, Rabenseifner & Gropp (2005), "Optimization of collective communication
 ///         operations in MPICH"; the model is Hockney's (1994).
@@ -60,7 +59,7 @@ double predicted_s(AllReduceAlgorithm algorithm, std::size_t bytes, int p, LinkC
 /// points   in any order; sizes may repeat.
 /// returns  alpha and beta; gamma is 0, since no message tells it.
 ///
-/// Cost    no message; a few operations for each point.
+/// Cost    a few operations for each point.
 /// Errors  std::invalid_argument if there are fewer than two different sizes, or if a time is not
 ///         above 0.
 LinkCost fit(std::span<const Measurement> points);
@@ -71,7 +70,7 @@ LinkCost fit(std::span<const Measurement> points);
 /// p        how many ranks, >= 1.
 /// returns  0 if b is never slower; std::nullopt if it is slower for all large sizes.
 ///
-/// Cost    no message; a few operations: no loop over sizes.
+/// Cost    a few operations: no loop over sizes.
 /// Errors  std::invalid_argument if p < 1.
 std::optional<std::size_t> crossover_bytes(
     AllReduceAlgorithm a, AllReduceAlgorithm b, int p, LinkCost link

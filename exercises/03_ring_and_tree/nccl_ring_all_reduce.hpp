@@ -19,9 +19,9 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call.
 ///
 /// Cost    2(p-1) messages, of one chunk each: at most 2(p-1) ceil(n/p) floats sent per rank, to one
-///         neighbour, and received from the other; ceil(n/p) floats of memory beside `data`. No element
-///         passes through the host.
-/// Errors  dist::Error if a message fails, or does not end in time.
+///         neighbour, and received from the other. At most ceil(n/p) floats of memory beside `data`.
+///         No element passes through the host.
+/// Errors  those of nccl_ring_shift and of comm.wait().
 /// Source  Patarasuk & Yuan (2009), "Bandwidth optimal all-reduce algorithms for clusters of
 ///         workstations"; NCCL's own ring does these steps in one kernel.
 void nccl_ring_all_reduce(DeviceSpan<float> data, ReduceOp op, const NcclCommunicator& comm);

@@ -15,7 +15,7 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call.
 ///
 /// Cost    p-1 messages and at most (p-1)ceil(n/p) floats sent per rank, in p-1 rounds; all of them
-///         to the next rank, (r + 1) mod p, and from the previous one.
+///         to the next rank, (r + 1) mod p, and from the previous one. No memory beside data.
 /// Errors  dist::Error if a message fails.
 /// Source  Patarasuk & Yuan (2009), "Bandwidth optimal all-reduce algorithms for clusters of
 ///         workstations".

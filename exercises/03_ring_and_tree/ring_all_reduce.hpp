@@ -17,7 +17,8 @@ namespace dist {
 /// comm    collective: every rank of `comm` makes this call.
 ///
 /// Cost    2(p-1) messages and at most 2(p-1)ceil(n/p) floats sent per rank, in 2(p-1) rounds;
-///         partners are the two neighbours on the ring.
+///         partners are the two neighbours on the ring. Memory for two chunks beside data, at
+///         most.
 /// Errors  dist::Error if a message fails.
 /// Source  Patarasuk & Yuan (2009), "Bandwidth optimal all-reduce algorithms for clusters of
 ///         workstations".

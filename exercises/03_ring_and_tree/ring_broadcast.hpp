@@ -19,9 +19,10 @@ namespace dist {
 ///
 /// Cost      S messages, n floats in all, sent by each rank to the next one, (r + 1) mod p; the
 ///           rank before the root sends none. p-2+S rounds (p >= 2): a segment leaves while the
-///           one after it comes in; where a rank receives and sends by turns, p-3+2S.
-/// Errors    dist::Error if a message fails; std::invalid_argument if root is not a rank of comm,
-///           segments < 1, or a segment is longer than an int holds.
+///           one after it comes in; where a rank receives and sends by turns, p-3+2S. No memory
+///           beside data.
+/// Errors    dist::Error if a message fails; std::invalid_argument, before anything is sent, if root
+///           is not a rank of comm, segments < 1, or a segment is longer than an int holds.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm);

@@ -22,9 +22,9 @@ namespace dist {
 ///
 /// Cost      S messages, n floats in all, sent by each rank to the next one, (r + 1) mod p; the
 ///           rank after the root starts, and the root sends none. p-2+S rounds (p >= 2); where a rank
-///           receives and sends by turns, p-3+2S.
-/// Errors    dist::Error if a message fails; std::invalid_argument if root is not a rank of comm,
-///           segments < 1, or a segment is longer than an int holds.
+///           receives and sends by turns, p-3+2S. Memory for two segments beside data.
+/// Errors    dist::Error if a message fails; std::invalid_argument, before anything is sent, if root
+///           is not a rank of comm, segments < 1, or a segment is longer than an int holds.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_reduce(

@@ -19,7 +19,7 @@ namespace dist {
 ///
 /// Cost    no message; two barriers (data.synchronize()), and n/p elements of each of the p parts
 ///         read and written by each rank.
-/// Errors  dist::Error if a barrier fails.
+/// Errors  those of data.synchronize().
 /// Source  MPI 3.1 standard, section 11.2.3, "Window That Allocates Shared Memory".
 void shared_memory_all_reduce(SharedBuffer& data, ReduceOp op, const Communicator& comm);
 

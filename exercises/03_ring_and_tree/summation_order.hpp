@@ -18,8 +18,7 @@ namespace dist {
 /// returns  the sum of them all, on every rank; in float, rounded after each addition.
 ///
 /// Cost    the sum so far goes to each rank but rank 0, the result to each but the last: at most
-///         2(p-1) messages in all, of one float each. The additions wait for each other: no two
-///         ranks add at the same time.
+///         2(p-1) messages in all, of one float each.
 /// Errors  dist::Error if a message fails.
 /// Source  Goldberg (1991), "What every computer scientist should know about floating-point
 ///         arithmetic", ACM Computing Surveys.

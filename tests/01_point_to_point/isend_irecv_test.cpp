@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -304,6 +304,25 @@ TEST_CASE("isend and irecv count ranks in the communicator that was given") {
 
 TEST_CASE("isend, irecv and wait throw dist::Error if a message fails") {
     reports_failures(kAttempt);
+    on_ranks({2}, [](const Communicator& comm) {
+        const FailingMessages failing;
+        auto from_prev = poison(7);
+        INFO("every message fails here: what does MPI_Irecv return?");
+        CHECK_THROWS_AS(irecv(from_prev, prev_of(comm), comm), Error);
+    });
+}
+
+TEST_CASE("isend and irecv refuse messages that are longer than an int can say") {
+    {
+        INFO("isend");
+        refuses_more_than_an_int([](std::span<float> floats, const Communicator& comm) {
+            isend(floats, next_of(comm), comm).wait();
+        });
+    }
+    INFO("irecv");
+    refuses_more_than_an_int([](std::span<float> floats, const Communicator& comm) {
+        irecv(floats, prev_of(comm), comm).wait();
+    });
 }
 
 TEST_CASE("isend and irecv are right among 11 ranks", "[many]") {

@@ -211,6 +211,9 @@ TEST_CASE("ping_pong makes a round trip for each repetition, one to warm up, and
                       .bytes_sent = {total_bytes, total_bytes + 64}}
         );
         CHECK(spent);
+        INFO("rank 0 sends first, and rank 1 sends back");
+        const auto messages = recorded_messages(comm);
+        CHECK((!messages.empty() && messages.front().src == 0));
     });
 }
 
@@ -224,6 +227,16 @@ TEST_CASE("ping_pong measures the communicator that was given") {
         INFO("pair " << pair << " of two pairs: " << kWires[pair].name);
         CHECK(is_link(ping_pong(1, two), right, 1));
     });
+}
+
+TEST_CASE("ping_pong throws dist::Error if a message fails") {
+    reports_failures(
+        [](const Communicator& comm) {
+            const KnownNetwork network(1e-6, 1e9);
+            ping_pong(1, comm);
+        },
+        {2}
+    );
 }
 
 TEST_CASE("ping_pong takes two ranks and at least one repetition") {

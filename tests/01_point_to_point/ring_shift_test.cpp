@@ -1,7 +1,7 @@
 // ring_shift: everyone sends right and receives left, and nobody waits for ever.
 #include "exercises/01_point_to_point/ring_shift.hpp"
 
-#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -112,7 +112,20 @@ TEST_CASE("ring_shift goes around the communicator that was given") {
 
 TEST_CASE("ring_shift throws dist::Error if a message fails") {
     reports_failures(kAttempt);
-    reports_failed_sends(kAttempt);
+}
+
+TEST_CASE("ring_shift refuses messages that are longer than an int can say") {
+    auto few = poison(7);
+    {
+        INFO("to_next is too long");
+        refuses_more_than_an_int([&](std::span<float> floats, const Communicator& comm) {
+            ring_shift(floats, few, comm);
+        });
+    }
+    INFO("from_prev is too long");
+    refuses_more_than_an_int([&](std::span<float> floats, const Communicator& comm) {
+        ring_shift(few, floats, comm);
+    });
 }
 
 TEST_CASE("ring_shift is right on 11 ranks", "[many]") {

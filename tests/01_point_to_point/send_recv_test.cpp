@@ -3,7 +3,7 @@
 #include "exercises/01_point_to_point/send_recv.hpp"
 
 #include "course/protocol/counted.hpp"
-#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -183,6 +183,19 @@ TEST_CASE("send and recv count ranks in the communicator that was given") {
 
 TEST_CASE("send and recv throw dist::Error if a message fails") {
     reports_failures(kAttempt, {2});  // who has nothing to do sees no failure
+}
+
+TEST_CASE("send and recv refuse messages that are longer than an int can say") {
+    {
+        INFO("send");
+        refuses_more_than_an_int([](std::span<float> floats, const Communicator& comm) {
+            send(floats, (comm.rank() + 1) % comm.size(), comm);
+        });
+    }
+    INFO("recv");
+    refuses_more_than_an_int([](std::span<float> floats, const Communicator& comm) {
+        recv(floats, (comm.rank() + 1) % comm.size(), comm);
+    });
 }
 
 TEST_CASE("send and recv are right among 11 ranks", "[many]") {

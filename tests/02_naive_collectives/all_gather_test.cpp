@@ -1,6 +1,7 @@
 // all_gather: everyone's chunk on every rank, in rank order, through rank 0.
 #include "exercises/02_naive_collectives/all_gather.hpp"
 
+#include "exercises/02_naive_collectives/gather.hpp"
 #include "tests/harness/words/chunks.hpp"
 #include "tests/harness/words/refusals.hpp"
 
@@ -67,6 +68,41 @@ TEST_CASE("all_gather sends every message from or to rank 0: chunks to it, the w
 
 TEST_CASE("all_gather refuses an in that is not as long as rank 0's chunk, on rank 0") {
     refuses_lengths(kAttempt, &Buffers::data, {0});
+}
+
+TEST_CASE("all_gather notices on rank 0 that a chunk has not the length it must have") {
+    on_ranks({2}, [](const Communicator& comm) {
+        constexpr int kEnd = 77;  // the tag of the last message
+        for (const int extra : {-1, 1}) {
+            const Call call;
+            Buffers b = before(call, comm);
+            if (comm.rank() == 0) {
+                std::string thrown = kReturned;
+                try {
+                    all_gather(b.data, b.out, comm);
+                } catch (const Error&) {
+                    thrown = kError;
+                }
+                MPI_Send(nullptr, 0, MPI_FLOAT, 1, kEnd, comm.handle());
+                INFO(
+                    "rank 1 of 2 has an in that is one float too " << (extra > 0 ? "long" : "short")
+                                                                   << ": rank 0 must notice"
+                );
+                CHECK(thrown == kError);
+                continue;
+            }
+            b.data.resize(b.data.size() + static_cast<std::size_t>(extra));
+            gather(b.data, {}, 0, comm);
+            MPI_Status status;  // of what comes back: nothing, where rank 0 is right
+            do {
+                MPI_Recv(b.out.data(), 7, MPI_FLOAT, 0, MPI_ANY_TAG, comm.handle(), &status);
+            } while (status.MPI_TAG != kEnd);
+        }
+    });
+}
+
+TEST_CASE("all_gather notices on every other rank that out is not as long as the whole") {
+    notices_lengths(kAttempt, &Buffers::out, Meets::at_that_rank, {2, 3});
 }
 
 TEST_CASE("all_gather can be called twice in a row") {

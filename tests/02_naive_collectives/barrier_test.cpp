@@ -198,14 +198,8 @@ TEST_CASE("both barriers stay inside the communicator they are given") {
 }
 
 TEST_CASE("both barriers throw dist::Error if a message fails") {
-    on_ranks({3, 2}, [](const Communicator& comm) {
-        for (const Barrier enter : {barrier, dissemination_barrier}) {
-            const FailingMessages failing;
-            const Answer got = answer(comm, [&] { enter(comm); });
-            INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
-            CHECK(got.what == kError);
-        }
-    });
+    reports_failures(barrier);
+    reports_failures(dissemination_barrier);
 }
 
 TEST_CASE("both barriers are right on 11 ranks", "[many]") {

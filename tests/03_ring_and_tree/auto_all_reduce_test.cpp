@@ -193,6 +193,13 @@ TEST_CASE("choose names the algorithm with the smallest predicted time") {
     });
 }
 
+TEST_CASE("choose refuses fewer than one rank") {
+    on_ranks({1}, [](const Communicator&) {
+        CHECK_THROWS_AS(choose(1000, 0, kLinks[0].cost), std::invalid_argument);
+        CHECK_THROWS_AS(choose(1000, -1, kLinks[0].cost), std::invalid_argument);
+    });
+}
+
 TEST_CASE("auto_all_reduce reduces, whatever it chooses, for every length") {
     const NamedLink& link = GENERATE(from_range(kLinks, kLinks + kExtremes));
     INFO(link.words);
@@ -231,6 +238,13 @@ TEST_CASE("auto_all_reduce chooses for the ranks of the communicator it is given
             CHECK(messages);
         }
     });
+}
+
+TEST_CASE("auto_all_reduce throws dist::Error if a message fails") {
+    for (const NamedLink& link : kLinks) {
+        INFO(link.words);
+        reports_failures(on_link(link));
+    }
 }
 
 TEST_CASE("auto_all_reduce is right on 11 ranks", "[many]") {

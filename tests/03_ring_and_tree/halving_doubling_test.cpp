@@ -86,6 +86,11 @@ TEST_CASE("halving_doubling sends parts that are half as long in each step, and 
     );
 }
 
+TEST_CASE("halving_doubling sends one message from each of the p - q ranks that hand their data in"
+) {
+    others_send_one_message(kAttempt, 2);
+}
+
 TEST_CASE("halving_doubling is through after 2 log2 p rounds") {
     costs(
         kAttempt, rounds_of_both,

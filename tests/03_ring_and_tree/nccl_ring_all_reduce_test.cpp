@@ -139,6 +139,17 @@ TEST_CASE("nccl_ring_all_reduce leaves the same bits on every rank") {
     });
 }
 
+TEST_CASE("nccl_ring_all_reduce holds one chunk beside data, not all of it") {
+    on_gpus({3, 1, 2, 5}, [](const NcclCommunicator& comm) {
+        const std::size_t n = 3000;
+        const DeviceBuffer data(input(n, comm.rank()));
+        const long held_bytes =
+            device_memory_of([&] { nccl_ring_all_reduce(data.span(), ReduceOp::sum, comm); });
+        INFO("n = " << n << ", p = " << comm.size() << "; bytes of the GPU's memory beside data");
+        CHECK(held_bytes <= 4 * ceil_div(n, comm.size()));
+    });
+}
+
 TEST_CASE("nccl_ring_all_reduce can be called twice in a row") {
     on_gpus({2, 3, 5}, [](const NcclCommunicator& comm) {
         const Comparison first = reduced(1000, ReduceOp::sum, comm, 1);

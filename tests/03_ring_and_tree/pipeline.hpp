@@ -7,7 +7,7 @@
 #include "course/protocol/counted.hpp"
 #include "course/protocol/protocol.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 
 namespace dist::harness {
 

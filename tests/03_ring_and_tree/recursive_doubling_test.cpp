@@ -80,6 +80,12 @@ TEST_CASE("recursive_doubling sends one message more, at most, if p is no power 
     );
 }
 
+TEST_CASE(
+    "recursive_doubling sends one message from each of the p - q ranks that hand their data in"
+) {
+    others_send_one_message(kAttempt, 1);
+}
+
 TEST_CASE("recursive_doubling is through after log2 p rounds") {
     costs(
         kAttempt, rounds_of_doubling,

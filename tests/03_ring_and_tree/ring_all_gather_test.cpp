@@ -115,6 +115,13 @@ TEST_CASE("ring_all_gather sends at most p-1 messages, each of one chunk") {
     );
 }
 
+TEST_CASE("ring_all_gather needs no memory beside data") {
+    holds_at_most(
+        kAttempt, [](const Call&, const Communicator&) { return 0L; },
+        "A chunk comes into its place in data, and leaves from there."
+    );
+}
+
 TEST_CASE("ring_all_gather can be called twice in a row") {
     two_in_a_row(kAttempt);
 }

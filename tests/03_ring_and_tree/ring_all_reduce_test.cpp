@@ -106,6 +106,16 @@ TEST_CASE("ring_all_reduce leaves the same bits on every rank") {
     same_bits(kAttempt, "On a ring one rank finishes a chunk, and all others copy its bits.");
 }
 
+TEST_CASE("ring_all_reduce needs memory for two chunks at most, not for all of data") {
+    holds_at_most(
+        kAttempt,
+        [](const Call& call, const Communicator& comm) {
+            return 2 * 4 * ceil_div(call.n, comm.size());
+        },
+        "What comes in is one chunk: it is added to the one in data, and its place is free again."
+    );
+}
+
 TEST_CASE("ring_all_reduce can be called twice in a row") {
     two_in_a_row(kAttempt);
 }

@@ -119,6 +119,16 @@ TEST_CASE("ring_reduce_scatter sends at most p-1 messages, each of one chunk") {
     );
 }
 
+TEST_CASE("ring_reduce_scatter needs memory for two chunks at most, not for all of data") {
+    holds_at_most(
+        kAttempt,
+        [](const Call& call, const Communicator& comm) {
+            return 2 * 4 * ceil_div(call.n, comm.size());
+        },
+        "What comes in is one chunk: it is added to the one in data, and its place is free again."
+    );
+}
+
 TEST_CASE("ring_reduce_scatter can be called twice in a row") {
     two_in_a_row(kAttempt);
 }

@@ -221,6 +221,10 @@ TEST_CASE("ordered_sum stays inside the communicator it is given, in its order")
     on_other_communicators(kAttempt);
 }
 
+TEST_CASE("ordered_sum throws dist::Error if a message fails") {
+    reports_failures(kAttempt);
+}
+
 TEST_CASE("ordered_sum is right on 11 ranks", "[many]") {
     on_many_ranks(kAttempt);
 }

@@ -1,8 +1,11 @@
 // What the tests of trees and doublings share: powers of two, and a mean over the wrong ranks.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <vector>
 
+#include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 
 namespace dist::harness {
@@ -29,6 +32,29 @@ inline std::set<int> doubling_partners(int r, int p) {
         partners.insert(r ^ d);
     }
     return partners;
+}
+
+/// p is no power of two: p - q ranks hand their data in by one message each. As many take one of them in, and send
+/// it the result: one message more than those for the log2 q distances, which all others send.
+inline void others_send_one_message(const Attempt& attempt, int steps_for_each_distance) {
+    on_ranks({3, 5, 6, 7}, [&](const Communicator& comm) {
+        const int p = comm.size();
+        const int q = floor_power(p);
+        const int steps = steps_for_each_distance * floor_log(p);
+        const Call call{.n = 1000};
+        Buffers buffers = attempt.before(call, comm);
+        record(comm, [&] { attempt.call(buffers, call, comm); });
+        std::vector<int> sent(static_cast<std::size_t>(p));
+        for (const MessageRecord& message : recorded_messages(comm)) {
+            ++sent[static_cast<std::size_t>(message.src)];
+        }
+        std::ranges::sort(sent);
+        std::vector<int> right(static_cast<std::size_t>(p - q), 1);
+        right.resize(static_cast<std::size_t>(q), steps);
+        right.resize(static_cast<std::size_t>(p), steps + 1);
+        INFO("p = " << p << ", q = " << q << "; the messages that the ranks sent, fewest first");
+        CHECK(sent == right);
+    });
 }
 
 /// What the likely mistakes of an all-reduce by doubling leave, most telling first.

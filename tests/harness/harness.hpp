@@ -189,16 +189,14 @@ class FailingMessages {
     FailingMessages& operator=(const FailingMessages&) = delete;
 };
 
-/// While it lives, messages that this rank starts (MPI_Isend) arrive, and yet the call that waits for them returns
-/// MPI_ERR_OTHER: who does not wait does not know.
-class FailingSends {
+/// While it lives, one message of this rank fails when it is through: it arrives, and yet the call that waits for it
+/// returns MPI_ERR_OTHER. Who does not look at that, or leaves it to a destructor, does not know.
+class FailingMessage {
   public:
-    FailingSends();
-    ~FailingSends();
-    FailingSends(const FailingSends&) = delete;
-    FailingSends& operator=(const FailingSends&) = delete;
-
-    [[nodiscard]] bool any() const;  // was any started?
+    explicit FailingMessage(long number);  // 1 is the first that is sent or received; 0: none fails
+    ~FailingMessage();                     // NOLINT(performance-trivially-destructible)
+    FailingMessage(const FailingMessage&) = delete;
+    FailingMessage& operator=(const FailingMessage&) = delete;
 };
 
 /// While it lives, a crash of this rank is reported by this sentence.

@@ -33,6 +33,9 @@ Traffic record(const NcclCommunicator& comm, const std::function<void()>& body);
 Comparison same_on_all_ranks(std::span<const float> data, const NcclCommunicator& comm);
 std::set<int> neighbours(const NcclCommunicator& comm);
 
+/// The most memory of the GPU, in bytes, that `body` held at once. Counted by the stand-in only, and 0 on GPUs.
+long device_memory_of(const std::function<void()>& body);
+
 /// Whether this program was linked with the stand-in.
 bool on_stand_in();
 

@@ -14,8 +14,7 @@ namespace {
 std::atomic<int> late_ms = 0;
 std::atomic<int> late_messages_ms = 0;
 std::atomic<bool> failing = false;
-std::atomic<bool> failing_sends = false;
-std::atomic<int> failed_sends = 0;
+std::atomic<long> until_failure = 0;
 }  // namespace
 
 void seeded_delay() {
@@ -57,20 +56,15 @@ FailingMessages::~FailingMessages() {
     failing = false;
 }
 
-bool started_send_fails() {
-    failed_sends += failing_sends ? 1 : 0;
-    return failing_sends;
+bool message_fails() {
+    return --until_failure == 0;
 }
 
-FailingSends::FailingSends() {
-    failed_sends = 0;
-    failing_sends = true;
+FailingMessage::FailingMessage(long number) {
+    until_failure = number;
 }
-bool FailingSends::any() const {
-    return failed_sends > 0;
-}
-FailingSends::~FailingSends() {
-    failing_sends = false;
+FailingMessage::~FailingMessage() {
+    until_failure = 0;
 }
 
 LateMessages::LateMessages(int milliseconds) {

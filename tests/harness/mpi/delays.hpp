@@ -16,7 +16,7 @@ void late_message_delay();
 /// Whether every message of this rank fails now: see FailingMessages.
 bool messages_fail();
 
-/// Whether a send that is started now fails when it is through; counts it. See FailingSends.
-bool started_send_fails();
+/// Whether the message of this rank that is through now fails: see FailingMessage. Asked once for each.
+bool message_fails();
 
 }  // namespace dist::harness

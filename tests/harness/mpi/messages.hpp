@@ -64,9 +64,6 @@ std::string truncation();
 /// The request was asked for elsewhere, earlier than its message is under way: that is the place to show.
 void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at);
 
-/// Its wait will say MPI_ERR_OTHER, although its message arrives.
-void let_fail(MPI_Request request);
-
 /// What the request was posted as.
 RequestText describe(MPI_Request request);
 

@@ -39,9 +39,6 @@ int start_send(
         return MPI_ERR_OTHER;
     }
     *request = post_send(data, n, type, dst, tag, comm, name);
-    if (started_send_fails()) {
-        let_fail(*request);
-    }
     return MPI_SUCCESS;
 }
 

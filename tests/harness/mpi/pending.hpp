@@ -29,7 +29,6 @@ struct Pending {
     int count = 0;
     MPI_Datatype type = MPI_BYTE;
     bool is_send = false;
-    bool fails = false;            // when it is through: see FailingSends
     std::uint64_t collective = 0;  // its number, if this is a non-blocking collective
     MPI_Comm comm = MPI_COMM_NULL;
     RequestText text;

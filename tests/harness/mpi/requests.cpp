@@ -8,6 +8,7 @@
 #include "course/runtime/clock.hpp"
 #include "tests/harness/channel.hpp"
 #include "tests/harness/mpi/buffers.hpp"
+#include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/mpi/messages.hpp"
 #include "tests/harness/mpi/pending.hpp"
@@ -77,7 +78,8 @@ int test_request(MPI_Request* request, bool* done, MPI_Status* status) {
     if (status != MPI_STATUS_IGNORE) {
         *status = local;
     }
-    return message && message->fails ? MPI_ERR_OTHER : code;
+    const bool fails = message && message->collective == 0 && message_fails();
+    return fails ? MPI_ERR_OTHER : code;
 }
 
 int look_at_request(MPI_Request request, bool* done, MPI_Status* status) {
@@ -133,12 +135,6 @@ int wait_request(MPI_Request* request, MPI_Status* status) {
 void note_origin(MPI_Request request, std::shared_ptr<const Frames> asked_at) {
     if (const auto message = find(request)) {
         message->asked_at = std::move(asked_at);
-    }
-}
-
-void let_fail(MPI_Request request) {
-    if (const auto message = find(request)) {
-        message->fails = true;
     }
 }
 

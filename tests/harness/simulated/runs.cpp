@@ -238,12 +238,9 @@ FailingMessages::~FailingMessages() {
     simulated::messages_fail() = false;
 }
 
-// Costs nothing here, and so no test asks what it does.
-FailingSends::FailingSends() = default;
-FailingSends::~FailingSends() = default;
-bool FailingSends::any() const {
-    return false;
-}
+// Messages are not counted here, and so none is the last.
+FailingMessage::FailingMessage(long /*number*/) {}
+FailingMessage::~FailingMessage() = default;
 
 CrashMeans::CrashMeans(const std::string& /*sentence*/) {}
 CrashMeans::~CrashMeans() = default;

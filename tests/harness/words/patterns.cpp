@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "course/protocol/counted.hpp"
 #include "course/protocol/protocol.hpp"
 #include "tests/harness/job/runs.hpp"
 
@@ -240,27 +241,65 @@ void costs(
     );
 }
 
-void reports_failures(const Attempt& attempt, const std::vector<int>& worlds) {
-    on_ranks(worlds, [&](const Communicator& comm) {
-        const Call call;
+void holds_at_most(
+    const Attempt& attempt,
+    const std::function<long(const Call&, const Communicator&)>& most_bytes,
+    const std::string& why
+) {
+    constexpr long kSmall = 8192;
+    on_ranks({3, 2, 5}, [&](const Communicator& comm) {
+        const Call call{.n = 300'000, .root = comm.size() / 2, .segments = 16};
         Buffers buffers = attempt.before(call, comm);
-        const FailingMessages failing;
-        const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
-        INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
-        CHECK(got.what == kError);
+        const Memory memory = memory_of(comm, [&] { attempt.call(buffers, call, comm); });
+        const long most = most_bytes(call, comm);
+        const Comparison fits{
+            memory.peak_bytes <= most + kSmall,
+            "it held " + counted(memory.peak_bytes, "byte") + " at once beside data, where " +
+                (most == 0 ? "none are right" : "at most " + std::to_string(most) + " are right")};
+        INFO(text_of(attempt, call, comm));
+        INFO(why);
+        CHECK(fits);
     });
 }
 
-void reports_failed_sends(const Attempt& attempt) {
-    on_ranks({2}, [&](const Communicator& comm) {
-        const Call call{.segments = 1};
-        Buffers buffers = attempt.before(call, comm);
-        const FailingSends failing;
-        const Answer got = answer(comm, [&] { attempt.call(buffers, call, comm); });
-        INFO("each isend of this rank fails, and says so when it is through, not when it begins:");
-        INFO("wait() throws that, and a destructor tells nobody");
-        CHECK(got.what == (failing.any() ? kError : kReturned));
+void reports_failures(
+    const std::function<void(const Communicator&)>& call, const std::vector<int>& worlds
+) {
+    on_ranks(worlds, [&](const Communicator& comm) {
+        const FailingMessages failing;
+        const Answer got = answer(comm, [&] { call(comm); });
+        INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
+        CHECK(got.what == kError);
     });
+    on_ranks(worlds, [&](const Communicator& comm) {
+        const Traffic all = record(comm, [&] { call(comm); });
+        const long messages = all.messages_sent + all.messages_received;
+        for (int rank = 0; rank < comm.size(); ++rank) {
+            const bool fails = rank == comm.rank() && messages > 0;
+            const FailingMessage failing(fails ? messages : 0);
+            const Answer got = answer(comm, [&] { call(comm); });
+            INFO(
+                "the last message of rank "
+                << rank
+                << " arrives, and yet the call that sends or receives it, or "
+                   "waits for its request, says that it failed: is each such call in MPI_CHECK, "
+                   "and none left to a "
+                   "destructor?"
+            );
+            CHECK(got.what == (fails ? kError : kReturned));
+        }
+    });
+}
+
+void reports_failures(const Attempt& attempt, const std::vector<int>& worlds) {
+    reports_failures(
+        [&](const Communicator& comm) {
+            const Call call;
+            Buffers buffers = attempt.before(call, comm);
+            attempt.call(buffers, call, comm);
+        },
+        worlds
+    );
 }
 
 }  // namespace dist::harness

@@ -72,11 +72,19 @@ void costs(
     const Call& like = {}
 );
 
-/// A message that fails is an error: where all do, every rank throws dist::Error.
-void reports_failures(const Attempt& attempt, const std::vector<int>& worlds = {3, 2});
+/// A call on a long tensor holds at most `most_bytes` of memory at once, beside what it is given. A few kilobytes for
+/// requests and the like do not count. `why` is told with a failure.
+void holds_at_most(
+    const Attempt& attempt,
+    const std::function<long(const Call&, const Communicator&)>& most_bytes,
+    const std::string& why
+);
 
-/// Messages arrive, and who waits for one that it has started hears that it failed: dist::Error. Who leaves that to
-/// a destructor does not hear it. Tried on two ranks.
-void reports_failed_sends(const Attempt& attempt);
+/// A message that fails is an error. Where all do, every rank throws dist::Error; where the last one of a rank does,
+/// which arrives all the same, that rank.
+void reports_failures(
+    const std::function<void(const Communicator&)>& call, const std::vector<int>& worlds = {3, 2}
+);
+void reports_failures(const Attempt& attempt, const std::vector<int>& worlds = {3, 2});
 
 }  // namespace dist::harness

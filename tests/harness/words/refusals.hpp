@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ void refuses_lengths(
     Part buffer,
     const std::vector<int>& ranks = {0, 1, 2},
     const std::vector<int>& worlds = {3, 1, 2}
+);
+
+/// A message of 2^31 floats, one more than an int can say, is refused by std::invalid_argument on every rank, before
+/// any MPI call. `floats` must not be read or written.
+void refuses_more_than_an_int(
+    const std::function<void(std::span<float> floats, const Communicator&)>& call
 );
 
 /// Where a message meets a buffer of another length.

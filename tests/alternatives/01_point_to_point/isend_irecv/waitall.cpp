@@ -23,6 +23,7 @@ void check_length(const MPI_Status& status, int expected) {
 }  // namespace
 
 Request isend(std::span<const float> data, int dst, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "isend: a message holds at most 2^31 - 1 elements");
     Request request;
     const int n = static_cast<int>(data.size());
     MPI_CHECK(MPI_Isend(data.data(), n, MPI_FLOAT, dst, tag, comm.handle(), &request.handle_));
@@ -30,6 +31,7 @@ Request isend(std::span<const float> data, int dst, const Communicator& comm, in
 }
 
 Request irecv(std::span<float> data, int src, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "irecv: a message holds at most 2^31 - 1 elements");
     Request request;
     request.expected_ = static_cast<int>(data.size());
     MPI_CHECK(MPI_Irecv(

@@ -1,5 +1,6 @@
 // A second thread sends while this one receives.
 #include <thread>
+#include <utility>
 
 #include <mpi.h>
 
@@ -10,6 +11,8 @@ namespace dist {
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm
 ) {
+    expects(std::in_range<int>(to_next.size()), "ring_shift: to_next is too long for an int");
+    expects(std::in_range<int>(from_prev.size()), "ring_shift: from_prev is too long for an int");
     const int p = comm.size();
     const int next = (comm.rank() + 1) % p;
     const int prev = (comm.rank() - 1 + p) % p;

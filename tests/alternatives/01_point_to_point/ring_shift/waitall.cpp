@@ -1,4 +1,6 @@
 // Both are under way, and one call waits for both.
+#include <utility>
+
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/ring_shift.hpp"
@@ -8,6 +10,8 @@ namespace dist {
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm
 ) {
+    expects(std::in_range<int>(to_next.size()), "ring_shift: to_next is too long for an int");
+    expects(std::in_range<int>(from_prev.size()), "ring_shift: from_prev is too long for an int");
     const int p = comm.size();
     const int next = (comm.rank() + 1) % p;
     const int prev = (comm.rank() - 1 + p) % p;

@@ -1,4 +1,6 @@
 // Both calls as a request and a wait.
+#include <utility>
+
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/send_recv.hpp"
@@ -6,6 +8,7 @@
 namespace dist {
 
 void send(std::span<const float> data, int dst, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "send: a message holds at most 2^31 - 1 elements");
     const int n = static_cast<int>(data.size());
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_CHECK(MPI_Isend(data.data(), n, MPI_FLOAT, dst, tag, comm.handle(), &request));
@@ -13,6 +16,7 @@ void send(std::span<const float> data, int dst, const Communicator& comm, int ta
 }
 
 void recv(std::span<float> data, int src, const Communicator& comm, int tag) {
+    expects(std::in_range<int>(data.size()), "recv: a message holds at most 2^31 - 1 elements");
     const int n = static_cast<int>(data.size());
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Status status;

@@ -1,4 +1,5 @@
 // All receives are posted at the start; each segment leaves as soon as it is here, by MPI_Isend.
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -11,6 +12,8 @@ namespace dist {
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm) {
     expects(0 <= root && root < comm.size(), "ring_broadcast: root must be a rank of comm");
     expects(segments >= 1, "ring_broadcast: segments must be at least 1");
+    const std::size_t longest = data.size() / static_cast<std::size_t>(segments) + 1;
+    expects(std::in_range<int>(longest), "ring_broadcast: a segment is too long for an int");
     const int p = comm.size();
     const int r = comm.rank();
     const int next = (r + 1) % p;

@@ -1,5 +1,6 @@
 // The segments travel in the opposite order; a copy leaves by MPI_Isend while the next comes in.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -14,6 +15,8 @@ void ring_reduce(
 ) {
     expects(0 <= root && root < comm.size(), "ring_reduce: root must be a rank of comm");
     expects(segments >= 1, "ring_reduce: segments must be at least 1");
+    const std::size_t longest = data.size() / static_cast<std::size_t>(segments) + 1;
+    expects(std::in_range<int>(longest), "ring_reduce: a segment is too long for an int");
     const int p = comm.size();
     const int r = comm.rank();
     const int next = (r + 1) % p;

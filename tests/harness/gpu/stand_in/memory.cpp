@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <vector>
 
+#include "tests/harness/gpu/gpu.hpp"
 #include "tests/harness/gpu/stand_in/stream.hpp"
 
 namespace dist::stand_in {
@@ -20,6 +21,8 @@ struct Piece {
     std::size_t bytes = 0;
 };
 std::map<const char*, Piece> pieces;  // by the address that the program knows
+std::size_t held_bytes = 0;
+std::size_t peak_bytes = 0;
 
 std::size_t round_up(std::size_t n, std::size_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -69,6 +72,13 @@ bool is_device_memory(const void* address, std::size_t bytes) {
 
 using namespace dist::stand_in;
 
+long dist::harness::device_memory_of(const std::function<void()>& body) {
+    const std::size_t before = held_bytes;
+    peak_bytes = held_bytes;
+    body();
+    return static_cast<long>(peak_bytes - before);
+}
+
 extern "C" {
 
 cudaError_t cudaMalloc(void** address, size_t bytes) {
@@ -87,6 +97,8 @@ cudaError_t cudaMalloc(void** address, size_t bytes) {
     mprotect(piece.pages, piece.pages_bytes + kPage, PROT_NONE);
     char* begin = piece.pages + piece.pages_bytes - round_up(bytes, kAlignment);
     pieces[begin] = piece;
+    held_bytes += bytes;
+    peak_bytes = std::max(peak_bytes, held_bytes);
     *address = begin;
     return cudaSuccess;
 }
@@ -100,6 +112,7 @@ cudaError_t cudaFree(void* address) {
     }
     cudaDeviceSynchronize();  // so does CUDA's
     const auto found = pieces.find(static_cast<char*>(address));
+    held_bytes -= found->second.bytes;
     munmap(found->second.pages, found->second.pages_bytes + kPage);
     pieces.erase(found);
     return cudaSuccess;

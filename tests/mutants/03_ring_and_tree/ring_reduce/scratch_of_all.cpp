@@ -1,5 +1,6 @@
-// A buffer as long as data, all receives posted at the start, MPI_Isend for what is ready; the
-// mean divides every contribution on the way.
+// Two buffers as long as data, where two segments do: all receives are posted at the start.
+// state: fail in needs memory for two segments, however long data is
+// says: beside data, where at most
 #include <algorithm>
 #include <vector>
 
