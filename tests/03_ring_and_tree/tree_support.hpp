@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <vector>
 
 #include "tests/harness/words/patterns.hpp"
@@ -43,17 +44,21 @@ inline void others_send_one_message(const Attempt& attempt, int steps_for_each_d
         const int steps = steps_for_each_distance * floor_log(p);
         const Call call{.n = 1000};
         Buffers buffers = attempt.before(call, comm);
+        INFO("p = " << p << ", q = " << q << "; the messages that the ranks sent, fewest first");
         record(comm, [&] { attempt.call(buffers, call, comm); });
         std::vector<int> sent(static_cast<std::size_t>(p));
         for (const MessageRecord& message : recorded_messages(comm)) {
             ++sent[static_cast<std::size_t>(message.src)];
         }
         std::ranges::sort(sent);
-        std::vector<int> right(static_cast<std::size_t>(p - q), 1);
-        right.resize(static_cast<std::size_t>(q), steps);
-        right.resize(static_cast<std::size_t>(p), steps + 1);
-        INFO("p = " << p << ", q = " << q << "; the messages that the ranks sent, fewest first");
-        CHECK(sent == right);
+        std::string right;
+        std::string got;
+        for (int i = 0; i < p; ++i) {
+            right += " " + std::to_string(i < p - q ? 1 : i < q ? steps : steps + 1);
+            got += " " + std::to_string(sent[static_cast<std::size_t>(i)]);
+        }
+        const Comparison alike{got == right, "expected" + right + ", got" + got};
+        CHECK(alike);
     });
 }
 

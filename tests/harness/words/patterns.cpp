@@ -250,14 +250,14 @@ void holds_at_most(
     on_ranks({3, 2, 5}, [&](const Communicator& comm) {
         const Call call{.n = 300'000, .root = comm.size() / 2, .segments = 16};
         Buffers buffers = attempt.before(call, comm);
+        INFO(text_of(attempt, call, comm));
+        INFO(why);
         const Memory memory = memory_of(comm, [&] { attempt.call(buffers, call, comm); });
         const long most = most_bytes(call, comm);
         const Comparison fits{
             memory.peak_bytes <= most + kSmall,
             "it held " + counted(memory.peak_bytes, "byte") + " at once beside data, where " +
                 (most == 0 ? "none are right" : "at most " + std::to_string(most) + " are right")};
-        INFO(text_of(attempt, call, comm));
-        INFO(why);
         CHECK(fits);
     });
 }
@@ -266,9 +266,9 @@ void reports_failures(
     const std::function<void(const Communicator&)>& call, const std::vector<int>& worlds
 ) {
     on_ranks(worlds, [&](const Communicator& comm) {
+        INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
         const FailingMessages failing;
         const Answer got = answer(comm, [&] { call(comm); });
-        INFO("every message fails here: what do the MPI calls return? MPI_CHECK looks at it");
         CHECK(got.what == kError);
     });
     on_ranks(worlds, [&](const Communicator& comm) {
@@ -276,8 +276,6 @@ void reports_failures(
         const long messages = all.messages_sent + all.messages_received;
         for (int rank = 0; rank < comm.size(); ++rank) {
             const bool fails = rank == comm.rank() && messages > 0;
-            const FailingMessage failing(fails ? messages : 0);
-            const Answer got = answer(comm, [&] { call(comm); });
             INFO(
                 "the last message of rank " << rank << " arrives, and yet MPI says that it failed:"
             );
@@ -285,6 +283,8 @@ void reports_failures(
                 "is each call that sends, receives or waits in MPI_CHECK, and none left to a "
                 "destructor?"
             );
+            const FailingMessage failing(fails ? messages : 0);
+            const Answer got = answer(comm, [&] { call(comm); });
             CHECK(got.what == (fails ? kError : kReturned));
         }
     });

@@ -129,11 +129,11 @@ void refuses_more_than_an_int(
         const Reserved room(std::size_t{1} << 31U);
         const FailingMessages failing;  // so that a wrong call says dist::Error, and nobody waits
         const CrashMeans crash("it took up a message of 2^31 floats, which it has to refuse first");
-        const Answer got = answer(comm, [&] { call(room.floats(), comm); });
         INFO(
             "a message of 2^31 floats, where MPI takes lengths as int: std::invalid_argument is "
             "right, before any MPI call"
         );
+        const Answer got = answer(comm, [&] { call(room.floats(), comm); });
         CHECK(got.what == kInvalidArgument);
     });
 }
