@@ -27,8 +27,8 @@ using MicroBatch = std::function<at::Tensor()>;
 ///
 /// Cost           the messages of one pass, whatever k is.
 /// Errors         std::invalid_argument if there is no micro-batch; what a micro-batch, backward or the Reducer
-///                throws. After a micro-batch has thrown, no backward is prepared. After backward has thrown, one
-///                may be: finalize_backward() ends it.
+///                throws, whatever its type. No backward is prepared afterwards: the pass that failed is
+///                forgotten.
 /// Source         PyTorch, torch.nn.parallel.DistributedDataParallel.no_sync; Li et al. (2020),
 ///                section 3.2.4, "Gradient Accumulation".
 at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> micro_batches);

@@ -4,19 +4,36 @@
 
 namespace dist {
 
+namespace {
+
+/// None is prepared afterwards. What failed first is what the caller hears of.
+void forget_pass(Reducer& reducer) {
+    try {
+        reducer.finalize_backward();
+    } catch (...) {
+    }
+}
+
+}  // namespace
+
 at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> micro_batches) {
     expects(!micro_batches.empty(), "accumulate_gradients: there must be a micro-batch");
     const auto k = static_cast<double>(micro_batches.size());
     at::Tensor mean = at::zeros({}, at::kFloat);
-    for (const MicroBatch& micro_batch : micro_batches) {
-        const at::Tensor loss = micro_batch().div(k);
-        if (&micro_batch == &micro_batches.back()) {
-            reducer.prepare_for_backward();  // all backwards before it only add
+    try {
+        for (const MicroBatch& micro_batch : micro_batches) {
+            const at::Tensor loss = micro_batch().div(k);
+            if (&micro_batch == &micro_batches.back()) {
+                reducer.prepare_for_backward();  // all backwards before it only add
+            }
+            loss.backward();
+            mean.add_(loss.detach());
         }
-        loss.backward();
-        mean.add_(loss.detach());
+        reducer.finalize_backward();
+    } catch (...) {
+        forget_pass(reducer);
+        throw;
     }
-    reducer.finalize_backward();
     return mean;
 }
 

@@ -1,4 +1,5 @@
 // finalize_backward() behind every backward, where it does nothing; losses are kept one by one.
+#include <exception>
 #include <vector>
 
 #include "exercises/06_ddp/no_sync.hpp"
@@ -16,8 +17,24 @@ at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> mi
         if (left == 0) {
             reducer.prepare_for_backward();
         }
-        loss.backward();
-        reducer.finalize_backward();
+        const std::exception_ptr failed = [&]() -> std::exception_ptr {
+            try {
+                loss.backward();
+                return {};
+            } catch (...) {
+                return std::current_exception();
+            }
+        }();
+        try {
+            reducer.finalize_backward();
+        } catch (...) {
+            if (!failed) {
+                throw;
+            }
+        }
+        if (failed) {
+            std::rethrow_exception(failed);
+        }
     }
     at::Tensor sum = losses.back().clone();
     losses.pop_back();

@@ -6,6 +6,21 @@
 
 namespace dist {
 
+namespace {
+
+/// Where a pass has ended already, it does nothing.
+struct Forgotten {
+    Reducer& reducer;
+    ~Forgotten() {
+        try {
+            reducer.finalize_backward();
+        } catch (...) {
+        }
+    }
+};
+
+}  // namespace
+
 at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> micro_batches) {
     if (micro_batches.empty()) {
         throw std::invalid_argument("accumulate_gradients: no micro-batch");
@@ -19,6 +34,7 @@ at::Tensor accumulate_gradients(Reducer& reducer, std::span<const MicroBatch> mi
     }
     const at::Tensor loss = micro_batches.back()();
     reducer.prepare_for_backward();
+    const Forgotten at_the_end{reducer};
     loss.backward(at::full_like(loss, part));
     reducer.finalize_backward();
     return at::full({}, (sum + loss.item<double>()) * part, at::kFloat);
