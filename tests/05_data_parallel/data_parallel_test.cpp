@@ -13,6 +13,7 @@
 #include "tests/05_data_parallel/replicas.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/gone.hpp"
+#include "tests/harness/words/memory.hpp"
 #include "tests/harness/words/settings.hpp"
 #include "tests/harness/words/tensors.hpp"
 #include "tests/harness/words/throws.hpp"
@@ -392,6 +393,29 @@ TEST_CASE("data_parallel copies the parameters in every call, and keeps no copy"
             held == 0, std::to_string(held) + " of " + std::to_string(copies.size()) +
                            " copies are still in memory after the outputs are gone"};
         CHECK(gone);
+    });
+}
+
+TEST_CASE("data_parallel takes one copy of the parameters for each replica, and no more memory") {
+    on_ranks({1}, [](const Communicator&) {
+        constexpr std::size_t kN = 100'000;
+        const at::Tensor w = at::full({kN}, 2.0, at::kFloat).requires_grad_();
+        const auto model = [](Parameters own, const at::Tensor& rows) {
+            return rows.mul(own[0].select(0, 0));
+        };
+        for (const std::size_t replicas : {3, 1}) {
+            const MemoryBefore before;
+            forget_peak();
+            const at::Tensor inputs = filled({3}, {1, 2, 4});
+            data_parallel(model, std::vector{w}, inputs, static_cast<int>(replicas));
+            const std::size_t peak = before.peak_since();
+            const std::size_t most = 4 * kN * replicas;
+            INFO(
+                replicas << " replicas of a parameter of " << 4 * kN << " bytes; vectors count as "
+                         << "tensors do"
+            );
+            CHECK(peak <= most + 1000);
+        }
     });
 }
 

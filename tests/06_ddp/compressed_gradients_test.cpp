@@ -11,6 +11,7 @@
 
 #include "tests/06_ddp/backward.hpp"
 #include "tests/06_ddp/two_hooks.hpp"
+#include "tests/harness/words/memory.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 
@@ -308,6 +309,22 @@ TEST_CASE("a tensor that is gone leaves nothing to another one in its memory, an
         CHECK(is(memory, 1, 1 + 0x1p-7F, "as if the third had what the others lost"));
         INFO("50 tensors of 40 kB, each gone when the next one came");
         CHECK(taken.peak_bytes < 1'000'000);
+    });
+}
+
+TEST_CASE("error feedback keeps as much memory as the gradients have, and no more") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const CommHook hook = error_feedback_hook(comm);
+        const std::vector<at::Tensor> flats = {
+            at::zeros({100'000}, at::kFloat), at::zeros({50'000}, at::kFloat)};
+        const MemoryBefore before;
+        for (int pass = 0; pass < 2; ++pass) {
+            hook(flats[0]);
+            hook(flats[1]);
+        }
+        const long kept = before.all_since();
+        INFO("residuals of 150000 elements: " << kept << " bytes are kept, where 600000 are right");
+        CHECK(kept <= 600'000 + kDescriptions);
     });
 }
 

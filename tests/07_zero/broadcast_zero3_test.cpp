@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/07_zero/unit_chains.hpp"
+#include "tests/07_zero/unit_ends.hpp"
 #include "tests/07_zero/unit_patterns.hpp"
 #include "tests/harness/words/cost.hpp"
 
@@ -224,6 +226,10 @@ TEST_CASE("after messages that failed at any moment, zero_grad makes a new begin
     begins_anew_after_failures(broadcast_zero3);
 }
 
+TEST_CASE("a unit computes with the bits that its parameters had") {
+    keeps_every_bit(broadcast_zero3);
+}
+
 TEST_CASE("parameters may lie in memory in any way") {
     takes_any_layout(broadcast_zero3);
 }
@@ -267,11 +273,7 @@ TEST_CASE("broadcast_zero3 refuses other parameters, one in two units, and a uni
     refuses_other_parameters([](const Tensors& parameters, const Communicator& comm) {
         broadcast_zero3(each(parameters), {}, comm);
     });
-    on_ranks({2}, [](const Communicator& comm) {
-        const Model model({1}, comm);
-        const auto call = [&] { model.units.forward(1, [] { return at::Tensor(); }); };
-        CHECK(answer(comm, call).what == kInvalidArgument);
-    });
+    refuses_another_unit(broadcast_zero3);
 }
 
 TEST_CASE("broadcast_zero3 takes ranks from the communicator it is given") {

@@ -19,6 +19,7 @@
 #include "exercises/07_zero/sharded_checkpoint.hpp"
 #include "tests/07_zero/held_parts.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/settings.hpp"
 
 namespace dist::harness {
 
@@ -159,8 +160,11 @@ inline void check_refused(
     for (const nn::TensorPart& part : wanted) {
         part.data.fill_(7);
     }
+    const Settings settings;
     const Answer got = answer(comm, [&] { load_sharded(folder, wanted, comm); });
+    const Comparison left = settings.unchanged();
     check_thrown(got, says, comm);
+    CHECK(left);
     for (const nn::TensorPart& part : wanted) {
         INFO("nothing is changed where loading fails: the data of " << part.name << " were 7");
         const Comparison unchanged = same(

@@ -1,15 +1,20 @@
 // Lives of an optimizer of ZeRO: zero_grad, backward and step in any legal order, beside one process that has
-// everybody's gradients.
+// everybody's gradients; and what follows on a call that throws.
 #pragma once
 
+#include <c10/core/GradMode.h>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "course/nn/gradient_hook.hpp"
 #include "tests/07_zero/models.hpp"
 #include "tests/harness/words/lives.hpp"
+#include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/throws.hpp"
 
 namespace dist::harness {
 
@@ -89,6 +94,66 @@ void lives_as_one_process(Steps steps, const Make& make) {
                      return same(all_elements(life->parameters), all_elements(life->whole), 1e-5);
                  }}};
         });
+    });
+}
+
+/// Backward throws when a gradient has come, each in turn, whatever it throws; then zero_grad() and another backward,
+/// which brings nothing for the second parameter.
+///
+/// make  a pointer to what has zero_grad() and step().
+template <class Make>
+void begins_anew_after_exceptions(const Make& make) {
+    on_ranks({2, 1}, [&](const Communicator& comm) {
+        const Tensors parameters = zeros({{2}, {3}, {1}});
+        const auto optimizer = make(parameters, nn::OptimizerOptions{.rate = -1}, comm);
+        const Settings settings(parameters);
+        const auto call = [&](const Bomb& bomb) {
+            std::vector<nn::GradientHook> hooks;
+            for (const at::Tensor& parameter : parameters) {
+                hooks.emplace_back(parameter, bomb);
+            }
+            loss_in_order(parameters, {2, 1, 0}, {8, 8, 8}).backward();
+        };
+        float steps = 0;
+        everything_throws(3, call, [&] {
+            const Comparison left = settings.unchanged();
+            optimizer->zero_grad();
+            loss_in_order(parameters, {2, 0}, {1, 2, 3}).backward();
+            optimizer->step();
+            ++steps;
+            const std::vector<float> expected = {steps, steps, 0, 0, 0, 3 * steps};
+            return left ? same(all_elements(parameters), expected, 1e-6) : left;
+        });
+    });
+}
+
+/// A step, with autograd on and off, and one whose messages fail: afterwards autograd is as it was, and parameters
+/// are the leaves that they were.
+template <class Make>
+void step_leaves_settings(const Make& make) {
+    on_ranks({2, 3}, [&](const Communicator& comm) {
+        const Tensors parameters = model({{2}, {3}});
+        const auto optimizer = make(parameters, kOptions[0], comm);
+        for (const bool records : {true, false}) {
+            for (const bool fails : {false, true}) {
+                INFO(
+                    "a step " << (fails ? "whose messages fail, " : "") << "with autograd "
+                              << (records ? "on" : "off")
+                );
+                optimizer->zero_grad();
+                const c10::AutoGradMode mode(records);
+                const Settings settings(parameters);
+                {
+                    std::optional<FailingMessages> failing;
+                    if (fails) {
+                        failing.emplace();
+                    }
+                    answer(comm, [&] { optimizer->step(); });
+                }
+                const Comparison after = settings.unchanged();
+                CHECK(after);
+            }
+        }
     });
 }
 

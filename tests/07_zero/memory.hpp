@@ -6,58 +6,19 @@
 #include <set>
 #include <string>
 
-#include "course/nn/memory.hpp"
 #include "exercises/07_zero/memory_model.hpp"
 #include "tests/07_zero/models.hpp"
-#include "tests/harness/job/memory.hpp"
 #include "tests/harness/words/bytes.hpp"
+#include "tests/harness/words/memory.hpp"
 
 namespace dist::harness {
 
-/// Bytes that are held by new and malloc, and are no tensor's.
-inline long beside_tensors() {
-    return heap_bytes() - static_cast<long>(nn::held_memory().total());
-}
-
-/// As many may be held beside tensors: what describes a tensor takes some hundred bytes, malloc fills large blocks up to pages
-/// of 4096, and LibTorch keeps tables of what it was asked for first. A shard in these tests has more.
-inline constexpr long kDescriptions = 64 << 10;
-
-/// What was held at a moment. Counting begins with the first.
-struct Before {
-    Before() {
-        nn::count_memory();
-        count_heap();
-        tensors = nn::held_memory().total();
-        beside = beside_tensors();
-    }
-    std::size_t tensors;
-    long beside;
-};
-
-/// From here on the peak is looked for.
-inline void forget_peak() {
-    nn::forget_peak_memory();
-    forget_heap_peak();
-}
-
-/// The most that was held since forget_peak(), beyond what was held before: by tensors, or by all memory together where that is
-/// more than descriptions and scratch explain.
-///
-/// scratch  bytes that a collective may have beside tensors while it runs.
-inline std::size_t peak_beyond(const Before& before, std::size_t scratch) {
-    const std::size_t tensors = nn::peak_memory().total() - before.tensors;
-    const long all = heap_peak_bytes() - before.beside - static_cast<long>(before.tensors);
-    const long explained = kDescriptions + static_cast<long>(scratch);
-    return std::max(tensors, static_cast<std::size_t>(std::max(0L, all - explained)));
-}
-
-/// Bytes of parameters, gradients and the optimizer's state, each where tensors lead to it, of all else
-/// that tensors asked for, and of what is no tensor.
+/// Bytes of parameters, gradients and the optimizer's state, each where tensors lead to it, and of all else
+/// that tensors asked for. And whether there is much that is no tensor.
 struct Held {
     ModelStates states;
     std::size_t rest = 0;
-    long beside = 0;
+    Comparison beside = {};
 };
 
 /// n parameters in rows, added up over the rows.
@@ -85,7 +46,7 @@ inline ModelStates sum_of_models(
 inline Held held_now(
     const Tensors& parameters,
     const nn::Optimizer& optimizer,
-    const Before& before,
+    const MemoryBefore& before,
     std::size_t outputs = 0
 ) {
     std::set<const void*> seen;
@@ -113,9 +74,9 @@ inline Held held_now(
             }
         }
     }
-    const std::size_t all = nn::held_memory().total() - before.tensors - outputs;
+    const std::size_t all = before.tensors_since() - outputs;
     held.rest = all - std::min(all, held.states.total());
-    held.beside = beside_tensors() - before.beside;
+    held.beside = before.nothing_beside();
     return held;
 }
 
@@ -183,17 +144,6 @@ inline Comparison same_states(
     return {};
 }
 
-/// Is no more held beside tensors than what describes them?
-inline Comparison no_memory_beside(const Held& held) {
-    if (held.beside <= kDescriptions) {
-        return {};
-    }
-    return {
-        false,
-        std::to_string(held.beside) +
-            " bytes are in vectors, or from malloc: memory that is no tensor counts as well"};
-}
-
 /// Checks that, at a moment of the step that is named.
 inline void check_memory(
     const std::string& moment,
@@ -205,8 +155,7 @@ inline void check_memory(
     INFO(drawn(held, expected));
     const Comparison bytes = same_states(held, expected, too_many);
     CHECK(bytes);
-    const Comparison beside = no_memory_beside(held);
-    CHECK(beside);
+    CHECK(held.beside);
 }
 
 }  // namespace dist::harness

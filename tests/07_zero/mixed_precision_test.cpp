@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "course/nn/memory.hpp"
 #include "tests/07_zero/sixteen_bits.hpp"
 #include "tests/harness/words/bytes.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/memory.hpp"
+#include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/two_alive.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -25,7 +27,8 @@ TEST_CASE("master weights begin as the parameters, in float32, and lie elsewhere
     on_ranks({2, 1}, [](const Communicator&) {
         for (const auto dtype : {at::kBFloat16, at::kHalf}) {
             const std::vector<at::Tensor> parameters = {
-                leaf({1, -2, 0.15625F}, dtype), leaf({}, dtype), leaf({3}, dtype)};
+                leaf({1, -2, 0.15625F}, dtype), leaf({}, dtype),
+                leaf({-0.0F, kInfinity, -kInfinity}, dtype)};
             const MixedPrecisionOptimizer optimizer(parameters, kPlain);
             REQUIRE(optimizer.masters().size() == parameters.size());
             for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -33,7 +36,7 @@ TEST_CASE("master weights begin as the parameters, in float32, and lie elsewhere
                 CHECK(optimizer.masters()[i].scalar_type() == at::kFloat);
                 CHECK_FALSE(optimizer.masters()[i].requires_grad());
                 const Comparison result =
-                    same(values_of(optimizer.masters()[i]), values_of(parameters[i]));
+                    identical(optimizer.masters()[i], parameters[i].detach().to(at::kFloat));
                 CHECK(result);
             }
         }
@@ -324,40 +327,36 @@ TEST_CASE("two optimizers, or two scalers, know nothing of each other") {
 }
 
 TEST_CASE("between two steps it holds 4 bytes a parameter and what the optimizer keeps, no more") {
-    nn::count_memory();
     on_ranks({2, 1}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
             constexpr std::size_t kN = 100'000;
             const at::Tensor x = at::full({kN}, 1, at::kBFloat16).requires_grad_();
             x.mutable_grad() = at::full({kN}, 1, at::kBFloat16);
-            const std::size_t before = nn::held_memory().total();
+            const MemoryBefore before;
             MixedPrecisionOptimizer optimizer({x}, options);
-            const std::size_t made = nn::held_memory().total() - before;
+            const Comparison masters = same_bytes(
+                before.tensors_since(), 4 * kN,
+                {{2 * kN, "are the master weights in float32?"}, {0, "are there master weights?"}}
+            );
             const bool adam = options.kind == Kind::adamw;
             INFO(
                 kN << " parameters; "
                    << (adam ? "adamw keeps 8 bytes for each" : "momentum keeps 4 bytes for each")
             );
-            const Comparison masters = same_bytes(
-                made, 4 * kN,
-                {{2 * kN, "are the master weights in float32?"}, {0, "are there master weights?"}}
-            );
             CHECK(masters);
-            CHECK(optimizer.step(1, comm));
-            const auto as_after_a_step = [&] {
-                return same_bytes(
-                    nn::held_memory().total() - before, (4 + (adam ? 8 : 4)) * kN, {},
+            for (const bool finite : {true, false}) {
+                x.mutable_grad()[0] = finite ? 1 : kNan;
+                CHECK(optimizer.step(1, comm) == finite);
+                INFO("after a step that was " << (finite ? "taken" : "skipped"));
+                const Comparison tensors = same_bytes(
+                    before.tensors_since(), (4 + (adam ? 8 : 4)) * kN, {},
                     {{4 * kN, "4 a parameter too many: are the gradients in float32 still there?"},
                      {2 * kN, "2 a parameter too many: are divided gradients still there?"}}
                 );
-            };
-            const Comparison result = as_after_a_step();
-            CHECK(result);
-            x.mutable_grad()[0] = kNan;
-            CHECK_FALSE(optimizer.step(1, comm));
-            INFO("and after a step that was skipped");
-            const Comparison after = as_after_a_step();
-            CHECK(after);
+                CHECK(tensors);
+                const Comparison all = before.nothing_beside();
+                CHECK(all);
+            }
         }
     });
 }
@@ -382,29 +381,25 @@ TEST_CASE("a step sends one float around the ring, and nothing else") {
 
 TEST_CASE("parameters of another dtype and scales that are not above 0 are refused") {
     on_ranks({2}, [](const Communicator& comm) {
-        const auto refused = [&](const std::function<void()>& body) {
-            const Answer got = answer(comm, body);
-            INFO("std::invalid_argument, and no message");
-            CHECK(got.what == kInvalidArgument);
-            CHECK(got.traffic.messages_sent == 0);
-        };
         for (const auto dtype : {at::kFloat, at::kDouble}) {
             for (std::size_t where = 0; where < 3; ++where) {
                 std::vector<at::Tensor> parameters(3, leaf({1}, at::kHalf));
                 parameters[where] = leaf({1}, dtype);
-                INFO("parameter " << where << " of 3 is of " << dtype);
-                refused([&] { MixedPrecisionOptimizer(parameters, kPlain); });
+                const auto call = [&] { MixedPrecisionOptimizer(parameters, kPlain); };
+                const std::string what = "parameter " + std::to_string(where) + " of 3 in ";
+                refuses(comm, what + c10::toString(dtype), call, as_now(parameters));
             }
         }
         const at::Tensor x = leaf({1}, at::kHalf);
         MixedPrecisionOptimizer optimizer({x}, kPlain);
         set_gradient(x, {1});
         for (const double scale : {0.0, -1.0, double{kNan}}) {
-            INFO("scale " << scale);
-            refused([&] { optimizer.step(scale, comm); });
-            refused([&] { LossScaler{scale}; });
+            const std::string what = "scale " + std::to_string(scale);
+            const auto step = [&] { optimizer.step(scale, comm); };
+            refuses(comm, what, step, as_now({x, optimizer.masters()[0]}));
+            refuses(comm, what, [&] { LossScaler{scale}; });
         }
-        refused([&] { LossScaler(1, 0); });
+        refuses(comm, "a window of 0 steps", [&] { LossScaler(1, 0); });
     });
 }
 

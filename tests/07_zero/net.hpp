@@ -42,20 +42,27 @@ inline std::vector<float> net_trained(const nn::OptimizerOptions& options, int s
     return all_elements(net.parameters);
 }
 
-/// A step of the net, whose parameters are there, by zero_grad, backward and step. Returns the loss.
-template <class Z>
-float step_of(const Net& net, Z& optimizer, const at::Tensor& x) {
-    optimizer.zero_grad();
-    const at::Tensor loss = Net::loss(net.second(net.first(x)));
-    loss.backward();
-    optimizer.step();
-    return elements(loss)[0];
-}
-
 /// A step of the net in the hands of a stage, with this input; returns the loss.
 using NetStep = std::function<float(const at::Tensor& x)>;
 using TrainNet = std::function<
     NetStep(const Net& net, const nn::OptimizerOptions& options, const Communicator& comm)>;
+
+/// By zero_grad, backward and step.
+///
+/// make  a pointer to what has zero_grad() and step().
+template <class Make>
+TrainNet net_trained_by(const Make& make) {
+    return [=](const Net& net, const nn::OptimizerOptions& options, const Communicator& comm) {
+        const auto optimizer = make(net.parameters, options, comm);
+        return [=](const at::Tensor& x) {
+            optimizer->zero_grad();
+            const at::Tensor loss = Net::loss(net.second(net.first(x)));
+            loss.backward();
+            optimizer->step();
+            return elements(loss)[0];
+        };
+    };
+}
 
 /// 20 steps beside DDP with these groups for buckets: in each step the same loss, to the bit.
 inline void gives_ddps_losses(const TrainNet& train, const Groups& groups) {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "course/nn/memory.hpp"
 #include "course/protocol/counted.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "tests/07_zero/checkpoints.hpp"
 #include "tests/07_zero/held_parts.hpp"
 #include "tests/07_zero/trainees.hpp"
 #include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/memory.hpp"
 #include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/zoo.hpp"
 
@@ -200,18 +200,25 @@ TEST_CASE("a tensor keeps its dtype: bfloat16, int64 and others, every bit") {
         const fs::path folder = empty_folder(comm);
         Parts saved;
         Parts loaded;
+        const auto add = [&](const std::string& name, const at::Tensor& data) {
+            const std::int64_t n = data.numel();
+            saved.push_back({name, n * comm.size(), n * comm.rank(), data});
+            loaded.push_back({name, n * comm.size(), n * comm.rank(), at::zeros_like(data)});
+        };
         for (const auto dtype : {at::kBFloat16, at::kLong, at::kFloat, at::kDouble, at::kBool}) {
             const double value = dtype == at::kLong ? 0x1p+60 / 3 : 1.0 / 3;
-            const std::string name = c10::toString(dtype);
-            const at::Tensor data = at::full({3}, value, at::kDouble).to(dtype);
-            saved.push_back({name, 3L * comm.size(), 3L * comm.rank(), data});
-            loaded.push_back({name, 3L * comm.size(), 3L * comm.rank(), at::zeros_like(data)});
+            add(c10::toString(dtype), at::full({3}, value, at::kDouble).to(dtype));
+        }
+        for (const auto dtype : {at::kBFloat16, at::kHalf, at::kFloat, at::kDouble}) {
+            const at::Tensor numbers = extraordinary(dtype, comm.rank());
+            add(std::string("-0.0, infinities and NaNs of ") + c10::toString(dtype), numbers);
         }
         save_sharded(folder, 1, saved, comm);
         load_sharded(folder, loaded, comm);
         for (std::size_t i = 0; i < saved.size(); ++i) {
             INFO(saved[i].name);
-            CHECK(loaded[i].data.equal(saved[i].data));
+            const Comparison result = identical(loaded[i].data, saved[i].data);
+            CHECK(result);
         }
     });
 }
@@ -402,7 +409,6 @@ TEST_CASE("an element that is in no part is noticed, also where others are in se
 }
 
 TEST_CASE("no element is sent, and loading holds the wanted parts and one file") {
-    nn::count_memory();
     on_ranks({4, 1, 2}, [](const Communicator& comm) {
         const fs::path folder = empty_folder(comm);
         const std::int64_t n = 50'000;
@@ -417,14 +423,17 @@ TEST_CASE("no element is sent, and loading holds the wanted parts and one file")
         INFO("each rank saves " << 4 * n << " bytes");
         CHECK(saved);
         const Parts wanted = comm.rank() == 0 ? part(0, all) : part(0, n);
-        const std::size_t before = nn::held_memory().total();
-        nn::forget_peak_memory();
+        const MemoryBefore before;
+        forget_peak();
         const Comparison loaded =
             within(record(comm, [&] { load_sharded(folder, wanted, comm); }), few);
         CHECK(loaded);
-        const std::size_t peak = nn::peak_memory().total() - before;
+        const std::size_t peak = before.peak_since();
         const std::size_t most = wanted[0].data.nbytes() + own[0].data.nbytes();
-        INFO(wanted[0].data.nbytes() << " bytes are wanted, a file has " << own[0].data.nbytes());
+        INFO(
+            wanted[0].data.nbytes() << " bytes are wanted, a file has " << own[0].data.nbytes()
+                                    << "; vectors and strings count as tensors do"
+        );
         CHECK(peak <= most + 1000);
     });
 }

@@ -26,6 +26,23 @@ using Stage = std::function<Training(
     const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
 )>;
 
+/// Trains by zero_grad, backward and step.
+///
+/// make  a pointer to what has zero_grad() and step().
+template <class Make>
+Stage trained_by(const Make& make) {
+    return [=](const Tensors& parameters, const nn::OptimizerOptions& options,
+               const Communicator& comm) -> Training {
+        const auto optimizer = make(parameters, options, comm);
+        const auto step = [=](const Tensors& gradients) {
+            optimizer->zero_grad();
+            backward(parameters, gradients);
+            optimizer->step();
+        };
+        return {.step = step, .weights = [=] { return all_elements(parameters); }};
+    };
+}
+
 /// Three steps with mean gradients end where those of one process do.
 inline void trains(
     const Stage& stage,
@@ -152,6 +169,7 @@ inline void refuses_other_parameters(
         };
         refused("a parameter that is frozen", filled({2}, {1, 2}));
         refused("no leaf", good.mul(2));
+        refused("an undefined tensor", at::Tensor());
         refused("double", filled({2}, {1, 2}).to(at::kDouble).requires_grad_());
         const CrashMeans crash("as if tied weights, one tensor twice, were taken for two parameters"
         );

@@ -217,11 +217,11 @@ struct Watched {
     /// Most that was held since forget_peak(), a collective's scratch aside: at most a row.
     [[nodiscard]] std::size_t peak() const {
         const std::size_t longest = *std::max_element(lengths_.begin(), lengths_.end());
-        return peak_beyond(before_, longest * sizeof(float));
+        return before_.peak_since(longest * sizeof(float));
     }
 
   private:
-    Before before_;
+    MemoryBefore before_;
     std::vector<std::size_t> lengths_;
 
   public:

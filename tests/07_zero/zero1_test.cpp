@@ -25,19 +25,12 @@ const Forbid kForbid(
     {"collectives"}, "This exercise stands on your own ring_reduce_scatter and ring_all_gather."
 );
 
-Training zero1(
-    const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
-) {
-    const auto optimizer = std::make_shared<Zero1>(parameters, options, comm);
-    return {
-        .step =
-            [=](const Tensors& gradients) {
-                optimizer->zero_grad();
-                backward(parameters, gradients);
-                optimizer->step();
-            },
-        .weights = [=] { return all_elements(parameters); }};
-}
+const auto make_zero1 =
+    [](const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm) {
+        return std::make_shared<Zero1>(parameters, options, comm);
+    };
+
+const Stage zero1 = trained_by(make_zero1);
 
 }  // namespace
 
@@ -161,11 +154,7 @@ TEST_CASE("zero1 trains as one process with the mean of all gradients, for any m
 TEST_CASE("20 steps give the bits that DDP gives") {
     gives_ddps_bits(zero1, {{2, 2}, {}, {}, {}, {}, {}, {}, {2}}, {{0, 1, 2, 3, 4, 5, 6, 7}});
     gives_ddps_bits(zero1, kShapes, {{0, 1, 2, 3, 4}});
-    const TrainNet train = [](const Net& net, const auto& options, const Communicator& comm) {
-        const auto optimizer = std::make_shared<Zero1>(net.parameters, options, comm);
-        return [=](const at::Tensor& x) { return step_of(net, *optimizer, x); };
-    };
-    gives_ddps_losses(train, {{0, 1, 2}});
+    gives_ddps_losses(net_trained_by(make_zero1), {{0, 1, 2}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {
@@ -175,7 +164,7 @@ TEST_CASE("gradients are divided by p before they are added up") {
 TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const Before before;
+            const MemoryBefore before;
             constexpr std::size_t kN = 100'003;
             Tensors parameters = {
                 at::ones({kN - 7}).requires_grad_(), at::ones({7}).requires_grad_()};
@@ -212,7 +201,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and peaks no higher
                 forget_peak();
                 optimizer.step();
                 holds("after the step", states.optimizer);
-                const std::size_t peak = peak_beyond(before, row / p);
+                const std::size_t peak = before.peak_since(row / p);
                 INFO(
                     "the optimizer's pieces take some 100 KB in a step; a shard has " << row / p
                                                                                       << " bytes"
@@ -347,18 +336,21 @@ TEST_CASE("a message that fails comes out of step, and the next step is as alway
     });
 }
 
+TEST_CASE("whatever backward throws, zero_grad makes a new beginning") {
+    begins_anew_after_exceptions(make_zero1);
+}
+
+TEST_CASE("a step leaves autograd and the parameters' flags as they were, also if a message fails"
+) {
+    step_leaves_settings(make_zero1);
+}
+
 TEST_CASE("two objects of zero1 know nothing of each other") {
-    two_trained_at_a_time(
-        "Zero1", [](const auto& parameters, const auto& options,
-                    const auto& comm) { return std::make_shared<Zero1>(parameters, options, comm); }
-    );
+    two_trained_at_a_time("Zero1", make_zero1);
 }
 
 TEST_CASE("zero_grad, backward and step in any order are those of one process") {
-    lives_as_one_process(
-        Steps::once_after_backward, [](const auto& parameters, const auto& options, const auto& comm
-                                    ) { return std::make_shared<Zero1>(parameters, options, comm); }
-    );
+    lives_as_one_process(Steps::once_after_backward, make_zero1);
 }
 
 TEST_CASE("zero_grad leaves zeros in their row, which backward adds to") {

@@ -27,20 +27,15 @@ const Forbid kForbid(
 using Limits = std::vector<std::size_t>;
 using Order = std::vector<std::size_t>;
 
-/// A stage whose buckets are full at this limit.
+/// Makes one whose buckets are full at this limit.
+auto with_limit(std::size_t limit) {
+    return
+        [=](const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
+        ) { return std::make_shared<Zero2>(parameters, Limits{limit}, options, comm); };
+}
+
 Stage zero2(std::size_t limit) {
-    return [=](const Tensors& parameters, const nn::OptimizerOptions& options,
-               const Communicator& comm) -> Training {
-        const auto optimizer = std::make_shared<Zero2>(parameters, Limits{limit}, options, comm);
-        return {
-            .step =
-                [=](const Tensors& gradients) {
-                    optimizer->zero_grad();
-                    backward(parameters, gradients);
-                    optimizer->step();
-                },
-            .weights = [=] { return all_elements(parameters); }};
-    };
+    return trained_by(with_limit(limit));
 }
 
 }  // namespace
@@ -57,11 +52,7 @@ TEST_CASE("20 steps give the bits that DDP gives with the same buckets") {
         {{11, 10, 9, 8, 7, 6, 5, 4, 3}, {2}, {1}, {0}}
     );
     gives_ddps_bits(zero2(48), kShapes, {{4, 3}, {2, 1, 0}});
-    const TrainNet train = [](const Net& net, const auto& options, const Communicator& comm) {
-        const auto optimizer = std::make_shared<Zero2>(net.parameters, Limits{1}, options, comm);
-        return [=](const at::Tensor& x) { return step_of(net, *optimizer, x); };
-    };
-    gives_ddps_losses(train, {{2}, {1}, {0}});
+    gives_ddps_losses(net_trained_by(with_limit(1)), {{2}, {1}, {0}});
 }
 
 TEST_CASE("gradients are divided by p before they are added up") {
@@ -180,24 +171,14 @@ TEST_CASE("backwards add up, as two uses of a parameter do, and zero_grad forget
     });
 }
 
-TEST_CASE("after a backward that ends with an error, zero_grad makes a new beginning") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        const Tensors parameters = zeros({{2}, {3}, {1}});
-        Zero2 optimizer(parameters, Limits{1000}, {.rate = -1}, comm);
-        std::optional<nn::GradientHook> breaks(std::in_place, parameters[1], [] {
-            throw std::runtime_error("of the test");
-        });
-        CHECK_THROWS(loss_in_order(parameters, {2, 1, 0}, {8, 8, 8}).backward());
-        breaks.reset();
-        optimizer.zero_grad();
-        INFO("backward threw after the gradients of two parameters, 8 each; then 2 and 0 bring one"
-        );
-        loss_in_order(parameters, {2, 0}, {1, 2, 3}).backward();
-        optimizer.step();
-        const Comparison result =
-            same(all_elements(parameters), std::vector<float>{1, 1, 0, 0, 0, 3}, 1e-6);
-        CHECK(result);
-    });
+TEST_CASE("whatever backward throws, zero_grad makes a new beginning") {
+    begins_anew_after_exceptions(with_limit(1));
+    begins_anew_after_exceptions(with_limit(1000));
+}
+
+TEST_CASE("a step leaves autograd and the parameters' flags as they were, also if a message fails"
+) {
+    step_leaves_settings(with_limit(1));
 }
 
 TEST_CASE("a step without a backward changes nothing, and one with gradients of zero goes on") {
@@ -250,10 +231,7 @@ TEST_CASE("after backward no parameter has a gradient, also where somebody gave 
 }
 
 TEST_CASE("two objects of zero2 know nothing of each other, also in one backward") {
-    two_trained_at_a_time(
-        "Zero2", [](const auto& parameters, const auto& options, const auto& comm
-                 ) { return std::make_shared<Zero2>(parameters, Limits{1}, options, comm); }
-    );
+    two_trained_at_a_time("Zero2", with_limit(1));
     on_ranks({2, 1, 3}, [](const Communicator& comm) {
         const Tensors first = zeros({{2}, {3}});
         const Tensors second = zeros({{2}, {3}});
@@ -274,12 +252,7 @@ TEST_CASE("two objects of zero2 know nothing of each other, also in one backward
 }
 
 TEST_CASE("zero_grad, backward and step in any order are those of one process") {
-    lives_as_one_process(
-        Steps::at_any_time,
-        [](const auto& parameters, const auto& options, const auto& comm) {
-            return std::make_shared<Zero2>(parameters, Limits{1}, options, comm);
-        }
-    );
+    lives_as_one_process(Steps::at_any_time, with_limit(1));
 }
 
 TEST_CASE("ranks may each leave out another parameter") {
@@ -308,7 +281,7 @@ TEST_CASE("ranks may each leave out another parameter") {
 TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more at most") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const Before before;
+            const MemoryBefore before;
             const std::vector<std::size_t> lengths = {100'003, 7, 100'000, 50'001};
             Tensors parameters;
             for (const std::size_t n : lengths) {
@@ -346,7 +319,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more
                 forget_peak();
                 loss.backward();
                 loss.reset();
-                const std::size_t peak = peak_beyond(before, 4 * 150'004 / p);
+                const std::size_t peak = before.peak_since(4 * 150'004 / p);
                 holds("after backward", states.gradients, kept);
                 const std::size_t most = states.parameters + states.gradients + kept +
                                          4 * 150'004 /* a row */ + 4 * 100'003 /* one gradient */;
@@ -359,7 +332,7 @@ TEST_CASE("a rank holds what memory_model says, to the byte, and one bucket more
                 optimizer.step();
                 holds("after the step", states.gradients, states.optimizer);
                 INFO("the optimizer's pieces take some 100 KB in a step");
-                CHECK(peak_beyond(before, 4 * 150'004 / p) <= states.total() + 300'000);
+                CHECK(before.peak_since(4 * 150'004 / p) <= states.total() + 300'000);
             }
         }
     });

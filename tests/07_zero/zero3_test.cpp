@@ -3,9 +3,12 @@
 
 #include <ATen/ops/ones.h>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
+#include "tests/07_zero/unit_chains.hpp"
+#include "tests/07_zero/unit_ends.hpp"
 #include "tests/07_zero/unit_patterns.hpp"
 #include "tests/harness/words/cost.hpp"
 
@@ -301,7 +304,8 @@ TEST_CASE("a unit that is called twice is gathered and reduced once in backward"
 }
 
 TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
-    for (const Mode& mode : kModes) {
+    // what is kept for backward first: there a wrong order shows in values, elsewhere in a hang
+    for (const Mode& mode : kModes | std::views::reverse) {
         INFO(name_of(mode));
         keeps_two_apart(zero3(mode));
         keeps_two_results_apart(zero3(mode));
@@ -311,6 +315,10 @@ TEST_CASE("two models that are alive at a time, and two results of one, keep apa
 TEST_CASE("after messages that failed at any moment, zero_grad makes a new beginning") {
     begins_anew_after_failures(zero3({true, false}));
     begins_anew_after_failures(zero3({false, false}));
+}
+
+TEST_CASE("a unit computes with the bits that its parameters had") {
+    keeps_every_bit(zero3({true, true}));
 }
 
 TEST_CASE("parameters may lie in memory in any way") {
@@ -340,11 +348,7 @@ TEST_CASE("zero3 refuses other parameters, one in two units, and a unit that is 
     refuses_other_parameters([](const Tensors& parameters, const Communicator& comm) {
         zero3({true, true})(each(parameters), {}, comm);
     });
-    on_ranks({2}, [](const Communicator& comm) {
-        const Units units = zero3({true, true})(each(zeros({{1}})), {}, comm);
-        const Answer got = answer(comm, [&] { units.forward(1, [] { return at::Tensor(); }); });
-        CHECK(got.what == kInvalidArgument);
-    });
+    refuses_another_unit(zero3({true, true}));
 }
 
 TEST_CASE("zero3 takes ranks from the communicator it is given") {

@@ -87,7 +87,7 @@ Zero1::Zero1(
         for (const at::Tensor& b : parameters) {
             times += a.unsafeGetTensorImpl() == b.unsafeGetTensorImpl() ? 1 : 0;
         }
-        if (times > 1 || !a.is_leaf() || !a.requires_grad() || a.scalar_type() != at::kFloat) {
+        if (times > 1 || a.scalar_type() != at::kFloat || !a.is_leaf() || !a.requires_grad()) {
             throw std::invalid_argument("Zero1: a parameter cannot be trained");
         }
     }
