@@ -47,7 +47,7 @@ struct Recipe {
 
 /// Brings everything but the source of `program` up to date.
 Recipe prepare(Context& context, const Program& program);
-/// How a file is compiled that nobody has read.
+/// How a file from a stranger is compiled.
 struct Caution {
     bool sandbox =
         false;  // in one it sees the headers that it may include, and nothing else of the course

@@ -32,18 +32,18 @@ bool right_in_part(const Result& result);
 /// text  the report on it
 std::string wrong_with(const Trial& trial, const Result& result, const std::string& text);
 
-/// What the verdict on a trial rests on, but for what its file includes, which its compiler tells.
+/// All that the verdict on a trial depends on, without the files that its source includes: the compiler lists those.
 ///
 /// Errors  UsageError for a difference that no longer applies
 Basis basis_of(
     const Context& context, const Recipe& recipe, const Trial& trial, const HowToRun& how
 );
 
-/// The trials of each job, by their places in the series, but for unchanged ones. Wrong answers share a few.
+/// The trials of each job, by their places in the series, without those that are unchanged. Wrong answers share jobs.
 std::vector<std::vector<std::size_t>> jobs_of(const Series& series, const BuiltSeries& built);
 
-/// Runs the trials of one job. What does not show its expected state there is run again, alone: so a trial never fails for
-/// what it shared.
+/// Runs the trials of one job. A trial that does not show its expected state there runs again, alone: no trial fails because
+/// of what it shared.
 void run_trials(
     Context& context,
     const Series& series,

@@ -1,5 +1,5 @@
 // Verdicts that `check` need not find again: of trials that were as expected, as long as nothing has changed that they
-// rest on. They save the author's time and prove nothing: with --fresh, and where CI is set, none is taken.
+// rest on. They save the author's time and prove nothing: --fresh and CI use none of them.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Basis {
 
 class Verdicts {
   public:
-    /// fresh  take none; what is found is kept all the same
+    /// fresh  use no old verdict; new ones are kept
     Verdicts(const Context& context, bool fresh);
 
     /// Whether the trial was as expected when it last ran in this way, and every file that it rested on then is as it was.

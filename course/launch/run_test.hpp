@@ -33,7 +33,7 @@ Result run_built(
     const std::filesystem::path& as
 );
 
-/// The result of a file that may not run, for what stands in it; none: it may, or did not compile.
+/// The result of a file that uses what answers may not use; none if it is fine, or did not compile.
 std::optional<Result> objected(
     Context& context,
     const Program& program,
@@ -69,7 +69,7 @@ Result run_anywhere(
     const std::filesystem::path& as = {}
 );
 
-/// The stand-in alone, and skipped where all is right on it.
+/// Runs on the stand-in only. The result is `skipped` if all is right there: that is no pass.
 /// Errors  UsageError for an exercise that is not for GPUs
 Result run_on_stand_in(
     Context& context,

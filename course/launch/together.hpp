@@ -21,10 +21,10 @@ struct Together {
 /// The target that such jobs of this program start; empty where each answer needs a job of its own.
 std::string host_of(const Context& context, const Program& program);
 
-/// Runs each as launch() would, in processes of its own (tests/harness/job/answers.cpp), and nothing of one is left for the
+/// Runs each as launch() would, in processes of its own (tests/harness/job/answers.cpp): no answer leaves anything for the
 /// next. Each writes records of its own, and is judged by them.
 ///
-/// returns  a result for each of which `enough` says so; none for what is to be launched alone
+/// returns  a result for each answer that its `enough` accepts; none for an answer that must run alone
 /// Errors   as launch()
 std::vector<std::optional<Result>> launch_together(
     Context& context, const Program& program, const std::vector<Together>& answers

@@ -59,7 +59,7 @@ struct Judgement {
 std::vector<Question> read_questions(const std::filesystem::path& root, const std::string& chapter);
 
 /// The same seed draws the same numbers, and the same order of choices, on every machine.
-/// Errors  CommandError for a formula that is none.
+/// Errors  CommandError for an invalid formula.
 Asked ask(const Question& question, std::uint64_t seed);
 
 /// `answer` is a number or a sum or product of numbers; or letters, in any order: "ac", "c, a".

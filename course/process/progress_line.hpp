@@ -8,7 +8,7 @@
 namespace dist::cli {
 
 /// On standard error: on a terminal a line in its place, which goes when the work is done; elsewhere
-/// a line now and then. Nothing is shown of work that is done soon.
+/// a line now and then. Short work shows nothing.
 class ProgressLine {
   public:
     ProgressLine();

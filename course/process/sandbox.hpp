@@ -1,4 +1,4 @@
-// A room for code that nobody has read: bubblewrap starts a program in namespaces of its own.
+// A sandbox for code from strangers: bubblewrap starts a program in namespaces of its own.
 //
 // Inside, the system can be read and not written; of all other files only those are there that are named
 // below. There is no network, no other process, and no memory of others; what is written goes to the named

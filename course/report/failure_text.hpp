@@ -14,7 +14,7 @@ std::string in_full(const TestResult& test);
 /// What the program printed during the test, each line with its rank; empty if nothing.
 std::string own_output(const TestResult& test, int most_lines);
 
-/// Enough for a test that is not the first to fail.
+/// One line, for a test that is not the first to fail.
 std::string in_one_line(const TestResult& test);
 
 }  // namespace dist::cli

@@ -1,4 +1,4 @@
-// A report on a screen that is smaller than it.
+// Fits a report to a screen that is too small for it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dist::cli {
 
-/// The report, folded, in as many rows as there are. When it is longer, tests that passed are left out (their
-/// number stays); when that is not enough, so is the middle: what fails first stands above it, what to
+/// The report, folded, in at most as many rows as the screen has. If it is longer, it leaves out tests that passed (their
+/// number stays). If that is not enough, it leaves out the middle: it keeps the first failure above, and what to
 /// type next below.
 ///
 /// name  of the exercise, for the command that shows it whole.
