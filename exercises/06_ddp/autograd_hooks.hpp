@@ -38,17 +38,17 @@ CommHook all_reduce_hook(const Communicator& comm);
 ///     reducer.finalize_backward();         // waits for them
 ///     // the optimizer's step
 ///
-/// Writes gradient / p into its place in the bucket, wherever backward left the gradient, also where its
-/// elements lie in another order. It divides before the sum: the sum of p gradients may be too large for a float
-/// where their mean is not. A gradient that is not there counts as zeros.
+/// Writes gradient / p, or gradient * (1 / p), into its place in the bucket, wherever backward left the gradient,
+/// also where its elements lie in another order. It divides before the sum: the sum of p gradients may be too
+/// large for a float where their mean is not. A gradient that is not there counts as zeros.
 ///
 /// Source  torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense.
 class Reducer {
   public:
     /// parameters  the model's: leaves that require gradients, each once, the same on every rank; of any
     ///             dtype that the hook takes. flatten_gradients() makes their gradients views into one flat
-    ///             tensor for each bucket; they are so again after each finalize_backward(). The plan is
-    ///             gradient_buckets() of the model's order backwards.
+    ///             tensor for each bucket; they are so again after each pass that finalize_backward() has ended
+    ///             without an error. The plan is gradient_buckets() of the model's order backwards.
     /// limits      bytes, for gradient_buckets(); the same on every rank.
     /// hook        is called once for each bucket in a backward pass, on the thread that runs backward, or in
     ///             prepare_for_backward(). Until finalize_backward() returns, only the hook may use its
@@ -86,18 +86,18 @@ class Reducer {
     /// Cost    where the plan is made anew, collective: a broadcast() of one float for each parameter. All other
     ///         calls send nothing, but for buckets that leave at once.
     /// Errors  std::invalid_argument, before any message, if `unused` holds a number that is no parameter's.
-    ///         Where a bucket leaves at once, what its hook throws.
+    ///         Where a bucket leaves at once, what its hook throws; call prepare_for_backward() again then.
     void prepare_for_backward(std::span<const std::size_t> unused = {});
 
     /// Returns when every bucket is through: gradients are means over all ranks. Does nothing where no backward
     /// is prepared. None is prepared afterwards, also if it throws.
     ///
-    /// Errors  std::logic_error that names the parameters, by their numbers, for which no gradient came; it waits
-    ///         for nothing then. Else it waits for all that the hooks returned, and throws the first error among
+    /// Errors  std::logic_error that names the parameters, by their numbers, for which no gradient came; it asks
+    ///         no future then. Else it waits for all that the hooks returned, and throws the first error among
     ///         them, of whatever type.
     ///         backward() itself throws what a call of the hook throws; and a std::logic_error, whose text has
     ///         that parameter's number and no other, if a gradient comes twice after one prepare_for_backward():
-    ///         its bucket may have left.
+    ///         its bucket may have left. After either, gradients have any value.
     void finalize_backward();
 
     /// The plan, in the order in which the hooks are called.

@@ -32,9 +32,10 @@ struct FsdpUnit {
 /// unit computes, in forward and in backward; in between each rank keeps its shard of it elsewhere.
 ///
 /// Between two steps each rank holds memory_model(n, p, ZeroStage::parameters, ...) bytes, added up over the
-/// units, and not one more. In backward it holds besides them the weights and gradients of one unit, one gradient
-/// that has just come, and with prefetch the weights of the next unit. (A task of a CommThread may live on for a
-/// moment after its future is ready. If it has captured a row, so does the row: let it capture a span.)
+/// units, and not one more. In backward it holds besides them the weights and gradients of one unit, and of each
+/// that backward will come to again, one gradient that has just come, and with prefetch the weights of the next
+/// unit. (The future of a task becomes ready a moment before the task is destroyed, with all that it has captured.
+/// So a task for a row of gradients captures a span, and the row is freed in time.)
 ///
 /// Source  Rajbhandari et al. (2020), "ZeRO: Memory optimizations toward training trillion parameter models",
 ///         section 5.3; Zhao et al. (2023), "PyTorch FSDP: Experiences on scaling fully sharded data parallel".
@@ -69,16 +70,16 @@ class Zero3 {
     /// Collective: all ranks make the same calls, in the same order, and call backward equally often, each from a
     /// result in which some unit takes part. In the first backward after the calls their graphs may differ: a rank may
     /// leave out a parameter or a whole unit, drop what module returns, or return what needs no gradient. A gradient
-    /// that does not come counts as zeros on that rank.
+    /// that does not come counts as zeros on that rank. When a backward ends, it forgets the calls.
     ///
-    /// A unit may be called several times, or not at all. In backward its gradients are reduced once. module may
-    /// call other units. Then the weights of the outer unit are there while the inner ones compute, so parameters
-    /// that several units share belong to the outer one. module may return its input, or what an inner unit has
-    /// returned: one tensor then stands for several calls.
+    /// A unit may be called several times, or not at all. In backward it is gathered once and reduced once: it keeps
+    /// its weights until backward has left its first call. module may call other units. Then the weights of the outer
+    /// unit are there while the inner ones compute, so parameters that several units share belong to the outer one.
+    /// module may return its input, or what an inner unit has returned: one tensor then stands for several calls.
     ///
     /// With prefetch, the gather of unit + 1, if there is one, begins before module is called. In backward, before
-    /// a unit's own backward, the gather of the unit begins that ended before it in forward. Nobody waits for
-    /// either until its weights are needed. When backward ends, frees what was gathered in vain.
+    /// a call's own backward, the gather begins for the unit of the call that ended just before it in forward.
+    /// Nobody waits for either until its weights are needed. When backward ends, frees what was gathered in vain.
     ///
     /// Cost    of n elements, padding included: p-1 messages of n / p here; as many in backward, if the weights
     ///         are not there; as many for the gradients.
@@ -86,8 +87,8 @@ class Zero3 {
     ///         backward(); what module throws.
     at::Tensor forward(std::size_t unit, const std::function<at::Tensor()>& module);
 
-    /// Throws all gradients away, and all weights, also after a backward that ended with an error. Between forward and
-    /// backward it is for ranks with equal graphs alone: it forgets the calls.
+    /// Throws all gradients away, and all weights, also after a backward that ended with an error. It forgets the
+    /// calls: a backward from an earlier result still works if the graphs of all ranks are equal.
     void zero_grad();
 
     /// Steps this rank's shards by the mean of all ranks' gradients: see Zero2::step(). Sends nothing. Frees weights

@@ -88,11 +88,16 @@ class Model {
     /// How many gradients have come, or are coming, in this backward.
     [[nodiscard]] int gradients_come() const { return *come_; }
 
-    /// All gradients' elements, one parameter after the other.
+    /// All gradients' elements, one parameter after the other. Each parameter must have a gradient.
     [[nodiscard]] std::vector<float> each_gradient() const {
         std::vector<float> all;
-        for (const at::Tensor& parameter : parameters) {
-            const std::vector<float> one = elements(parameter.grad());
+        for (std::size_t k = 0; k < parameters.size(); ++k) {
+            if (!parameters[k].grad().defined()) {
+                throw std::runtime_error(
+                    "parameter " + std::to_string(k) + " has no gradient: it is undefined"
+                );
+            }
+            const std::vector<float> one = elements(parameters[k].grad());
             all.insert(all.end(), one.begin(), one.end());
         }
         return all;

@@ -217,6 +217,10 @@ TEST_CASE("also of nested units, and of one that is called twice, one rank may l
     one_rank_leaves_out_of_nested_units(broadcast_zero3);
 }
 
+TEST_CASE("a backward costs no more after another one, whose gradients are kept") {
+    repeats_at_the_same_cost(broadcast_zero3);
+}
+
 TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
     keeps_two_apart(broadcast_zero3);
     keeps_two_results_apart(broadcast_zero3);

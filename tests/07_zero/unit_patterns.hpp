@@ -138,6 +138,22 @@ inline void takes_any_layout(const MakeUnits& make) {
     });
 }
 
+/// Three forwards and backwards of one unit, which add up: none begins what the ones before it have ended.
+inline void repeats_at_the_same_cost(const MakeUnits& make) {
+    on_ranks({2, 3}, [&](const Communicator& comm) {
+        const at::Tensor x = at::ones({4}).requires_grad_();
+        const Units units = make({{x}}, {}, comm);
+        long first = 0;
+        for (int pass = 1; pass <= 3; ++pass) {
+            INFO("messages of backward " << pass << " without zero_grad, and of the first");
+            const at::Tensor y = units.forward(0, [&] { return x.sum(); });
+            const Traffic backward = record(comm, [&] { y.backward(); });
+            first = pass == 1 ? backward.messages_sent : first;
+            CHECK(backward.messages_sent == first);
+        }
+    });
+}
+
 /// Zeros with a sign, infinities and NaNs: a unit computes with the bits that its parameters had, on every rank.
 inline void keeps_every_bit(const MakeUnits& make) {
     on_ranks({2, 1, 3}, [&](const Communicator& comm) {

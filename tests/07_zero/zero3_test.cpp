@@ -303,6 +303,10 @@ TEST_CASE("a unit that is called twice is gathered and reduced once in backward"
     });
 }
 
+TEST_CASE("a backward costs no more after another one, whose gradients are kept") {
+    repeats_at_the_same_cost(zero3({true, false}));
+}
+
 TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
     // what is kept for backward first: there a wrong order shows in values, elsewhere in a hang
     for (const Mode& mode : kModes | std::views::reverse) {
