@@ -120,6 +120,20 @@ Wait::Wait(const RequestText& text) : quiet_since_s_(now_s()), line_(my_line()) 
 }
 
 Wait::~Wait() {
+    Line& first = my_slot().line[0];
+    if (stopped() && &first != &line_ && first.phase == Phase::computing) {
+        // the first thread asks for this one's result, and writes the record when this one may be gone
+        std::copy_n(line_.call, sizeof line_.call, first.call);
+        first.peer = line_.peer.load();
+        first.tag = line_.tag.load();
+        first.kind = line_.kind.load();
+        first.direction = line_.direction.load();
+        first.since_s = line_.since_s.load();
+        first.frames.count = line_.frames.count.load();
+        for (int i = 0; i < first.frames.count; ++i) {
+            first.frames.address[i] = line_.frames.address[i].load();
+        }
+    }
     publish(Phase::computing);
 }
 
