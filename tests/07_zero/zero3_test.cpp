@@ -214,7 +214,8 @@ TEST_CASE("with prefetch nobody waits for the next unit before it is needed") {
         };
         const at::Tensor stays = first([] {});
         optimizer.forward(1, [&] { return parameters[1].sum(); });
-        INFO("the other ranks call unit 0 when rank 0 computes it: so rank 0 cannot wait for unit 1");
+        INFO("the other ranks call unit 0 when rank 0 computes it: so rank 0 cannot wait for unit 1"
+        );
         char go = 0;
         if (comm.rank() == 0) {
             first([&] {
