@@ -24,8 +24,8 @@ class CommThread {
     CommThread(CommThread&&) = delete;
     CommThread& operator=(CommThread&&) = delete;
 
-    /// Gives the thread work, and returns at once, however much is waiting. Work is gone, with what it holds,
-    /// when it is done and its future has been asked.
+    /// Gives the thread work, and returns at once, however much is waiting. Work is destroyed, with what it holds,
+    /// when it is done and its future has been asked, or a moment later.
     ///
     /// Returns  a future that waits for this work's end, and throws whatever it has thrown. A future that is
     ///          destroyed unasked does not wait.

@@ -173,7 +173,8 @@ TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: th
             const auto each = [](float value) { return std::vector<float>(3, value); };
             const Comparison means = same(
                 training.model.each_gradient(), each(held + mean), kRounding,
-                {{each(held + own), "that is this rank's own: it met no other"},
+                {{each(held + own),
+                  "that is this rank's own: it met no other, or its sum lies elsewhere"},
                  {each((held + mean) * p), "that is the sum of all ranks', not their mean"}}
             );
             held += mean;

@@ -84,7 +84,8 @@ inline Comparison are_means(const Model& model, const Communicator& comm, int nu
     }
     return same(
         model.each_gradient(), model.of_each(mean), kRounding,
-        {{model.of_each(own), "that is this rank's own: it met no other"},
+        {{model.of_each(own),
+          "that is this rank's own: it met no other, or its sum lies elsewhere"},
          {model.of_each(share), "that is a p-th of this rank's own: it met no other"},
          {model.of_each(sum), "that is the sum of all ranks' gradients, not their mean"},
          {model.of_each(twice), "that is the mean, divided by p once more"},

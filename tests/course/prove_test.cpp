@@ -91,7 +91,7 @@ TEST_CASE("every reference of chapters 01 to 03 is right on 16 simulated ranks",
         for (const TestResult& test : run.tests) {
             INFO(test.name << ": " << test.message);
             if (test.status == State::skipped) {
-                CHECK(has(test.message, "rounds are not counted in a simulation"));
+                CHECK(has(test.message, " not counted in a simulation"));
             } else {
                 CHECK(test.status == State::pass);
             }

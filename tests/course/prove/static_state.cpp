@@ -1,7 +1,7 @@
 // Right where each rank has variables of its own, those of inline functions and templates, too: they number its calls, and
 // the number is the tag.
 // state: pass
-#include <vector>
+#include <utility>
 
 #include <mpi.h>
 
@@ -31,6 +31,8 @@ inline int& shared_by_files() {
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm
 ) {
+    expects(std::in_range<int>(to_next.size()), "ring_shift: to_next is too long for an int");
+    expects(std::in_range<int>(from_prev.size()), "ring_shift: from_prev is too long for an int");
     const int p = comm.size();
     const int next = (comm.rank() + 1) % p;
     const int prev = (comm.rank() + p - 1) % p;

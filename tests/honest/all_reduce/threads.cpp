@@ -19,13 +19,19 @@ void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
         return;
     }
     std::vector<std::thread> senders;
+    std::vector<int> status(static_cast<std::size_t>(comm.size()), MPI_SUCCESS);
     for (int dst = 1; dst < comm.size(); ++dst) {
         senders.emplace_back([&, dst] {
-            MPI_Send(data.data(), static_cast<int>(data.size()), MPI_FLOAT, dst, 0, comm.handle());
+            status[static_cast<std::size_t>(dst)] = MPI_Send(
+                data.data(), static_cast<int>(data.size()), MPI_FLOAT, dst, 0, comm.handle()
+            );
         });
     }
     for (std::thread& sender : senders) {
         sender.join();
+    }
+    for (const int one : status) {
+        MPI_CHECK(one);
     }
 }
 
