@@ -71,7 +71,7 @@ TEST_CASE("answers in one job get the results that they get alone") {
         const fs::path as = context.root / one.file;
         const auto before = std::ranges::find(answers, as, &Together::as);
         LaunchOptions options;
-        options.compute_s = 1;
+        options.compute_s = 3;
         options.enough = [](const Result& /*result*/) { return true; };
         const fs::path library =
             before != answers.end()
