@@ -238,10 +238,8 @@ void test(Context& context, bool all) {
     if (!all) {
         fmt::print(
             "./shardlings test --all adds {} wrong answers and other right ones, {} longer tests "
-            "of the "
-            "course, every solution under sanitizers, and the lessons' outputs: about 25 minutes "
-            "on two "
-            "cores.\n",
+            "of the course, every solution under sanitizers, and the lessons' outputs. It takes "
+            "about 40 minutes on two cores.\n",
             sum.left_out, tests_with(context, "course") - tests_with(context, "quick")
         );
     }
