@@ -283,9 +283,11 @@ Verdict judge(const Job& job) {
         }
         if (std::find(records.begin(), records.end(), nullptr) == records.end()) {
             const std::vector<Record> processes = processes_of(records);
-            for (std::size_t r = 0; r < processes.size(); ++r) {
-                records.resize(processes.size());
-                records[r] = &processes[r];
+            if (!processes.empty()) {
+                records.clear();
+                for (const Record& process : processes) {
+                    records.push_back(&process);
+                }
             }
             verdict.tests.push_back(merge(plan[t], records));
             blame_if_forbidden(verdict.tests.back(), *job.board);

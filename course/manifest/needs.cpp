@@ -10,42 +10,21 @@ namespace dist::cli {
 namespace {
 
 constexpr std::array<Needs, 4> kKinds = {
-    {{.word = "mpi",
-      .suffix = ".cpp",
-      .install = "",
-      .skipped = "",
-      .for_gpu = false,
-      .shares_jobs = true,
-      .looked_at = true,
-      .makes_code = false,
-      .simulated = true},
-     {.word = "torch",
-      .suffix = ".cpp",
-      .install = "torch",
-      .skipped = "",
-      .for_gpu = false,
-      .shares_jobs = true,
-      .looked_at = true,
-      .makes_code = true,
-      .simulated = false},
+    {{.word = "mpi", .simulated = true},
+     {.word = "torch", .install = "torch", .makes_code = true},
      {.word = "nccl",
-      .suffix = ".cpp",
-      .install = "",
       .skipped = "needs a GPU",
       .for_gpu = true,
       .shares_jobs = false,
       .looked_at = false,
-      .makes_code = true,
-      .simulated = false},
+      .makes_code = true},
      {.word = "cuda",
       .suffix = ".cu",
-      .install = "",
       .skipped = "needs a GPU",
       .for_gpu = true,
       .shares_jobs = false,
       .looked_at = false,
-      .makes_code = true,
-      .simulated = false}}};
+      .makes_code = true}}};
 
 }  // namespace
 

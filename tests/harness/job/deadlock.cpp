@@ -104,6 +104,13 @@ bool all_wait_in_vain() {
     return !message_on_its_way() && board().epoch == epoch;
 }
 
+void copy(const Frames& from, Frames& to) {
+    for (int i = 0; i < from.count; ++i) {
+        to.address[i] = from.address[i].load();
+    }
+    to.count = from.count.load();
+}
+
 }  // namespace
 
 Wait::Wait(const RequestText& text) : quiet_since_s_(now_s()), line_(my_line()) {
@@ -129,19 +136,13 @@ Wait::~Wait() {
         first.kind = line_.kind.load();
         first.direction = line_.direction.load();
         first.since_s = line_.since_s.load();
-        first.frames.count = line_.frames.count.load();
-        for (int i = 0; i < first.frames.count; ++i) {
-            first.frames.address[i] = line_.frames.address[i].load();
-        }
+        copy(line_.frames, first.frames);
     }
     publish(Phase::computing);
 }
 
 void Wait::stands_at(const Frames& frames) {
-    for (int i = 0; i < frames.count; ++i) {
-        line_.frames.address[i] = frames.address[i].load();
-    }
-    line_.frames.count = frames.count.load();
+    copy(frames, line_.frames);
     framed_ = true;
 }
 
