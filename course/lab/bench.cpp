@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fmt/format.h>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "course/lab/outputs.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/progress.hpp"
+#include "course/lab/verdict.hpp"
 #include "course/plots/gnuplot.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
@@ -67,6 +69,39 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
     }
 }
 
+/// Measures naive and ring between the sizes where one, and where the other is the faster.
+void close_in(
+    Measured& measured,
+    const Effort& effort,
+    Workspace& workspace,
+    const Communicator& comm,
+    Progress& progress
+) {
+    std::vector<Algorithm> pair;
+    std::ranges::copy_if(measured.algorithms, std::back_inserter(pair), [](const Algorithm& one) {
+        return one.name == kFirst || one.name == kSecond;
+    });
+    for (;;) {
+        const auto size_bytes = next_size(verdict_over_sizes(measured, kFirst, kSecond));
+        if (!size_bytes) {
+            break;
+        }
+        const auto show = [&](double fraction) {
+            progress.show(
+                fmt::format("where {} passes {}: {}", kSecond, kFirst, in_words(*size_bytes)),
+                fraction
+            );
+        };
+        const Measurements calls =
+            measure_size(pair, *size_bytes, effort, workspace, nullptr, comm, show);
+        for (Point point : points_of(calls, pair, *size_bytes)) {
+            point.between = true;
+            measured.points.push_back(point);
+        }
+    }
+    std::ranges::stable_sort(measured.points, {}, &Point::size_bytes);
+}
+
 Measured measure(const Options& options, const Communicator& comm) {
     Measured measured{
         .collective = find_collective(options.collective),
@@ -94,7 +129,12 @@ Measured measure(const Options& options, const Communicator& comm) {
     );
     const bool with_auto = std::ranges::find(measured.algorithms, kAuto, &Algorithm::name) !=
                            measured.algorithms.end();
-    const Effort effort{options.budget_s, options.iterations, measured.machine.oversubscribed()};
+    const Effort effort{
+        .budget_s = options.budget_s,
+        .limit_s = options.limit_s,
+        .iterations = options.iterations,
+        .warm_ups = options.warm_ups,
+        .keep_disturbed = measured.machine.oversubscribed()};
     for (const std::size_t size_bytes : sizes_bytes) {
         const auto show = [&](double fraction) {
             progress.show(
@@ -110,14 +150,15 @@ Measured measure(const Options& options, const Communicator& comm) {
             chosen = measured.choices.back().best.run;
             chose = measured.choices.back().best.name;
         }
-        for (Point point :
-             measure_size(measured.algorithms, size_bytes, effort, workspace, chosen, comm, show)) {
+        const Measurements calls =
+            measure_size(measured.algorithms, size_bytes, effort, workspace, chosen, comm, show);
+        for (Point point : points_of(calls, measured.algorithms, size_bytes)) {
             point.chose = point.algorithm == kAuto ? chose : "";
             measured.points.push_back(point);
         }
     }
-    if (const std::string note = note_if_busy(measured.points); !note.empty()) {
-        measured.notes.push_back(note);
+    if (options.iterations == 0) {
+        close_in(measured, effort, workspace, comm, progress);
     }
     return measured;
 }

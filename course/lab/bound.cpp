@@ -61,6 +61,11 @@ double hop_s(const Communicator& comm) {
     return fastest_s;
 }
 
+/// Messages that follow one another until an input has reached every rank.
+double rounds(int p) {
+    return std::bit_width(static_cast<unsigned>(p - 1));
+}
+
 }  // namespace
 
 double LowerBound::seconds(std::size_t size_bytes, Means means) const {
@@ -77,8 +82,19 @@ double LowerBound::seconds(std::size_t size_bytes, Means means) const {
     if (means != Means::messages) {
         return touched * pass_s;
     }
-    const auto rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(p - 1)));
-    return std::max(rounds * hop_s, received * pass_s);
+    return std::max(rounds(p) * hop_s, received * pass_s);
+}
+
+void LowerBound::learn(std::size_t size_bytes, Means means, double fastest_s) {
+    if (p == 1) {
+        return;
+    }
+    const double passes = means == Means::messages ? received : touched;
+    double& rate = pass_bytes_per_s[size_bytes / static_cast<std::size_t>(p)];
+    rate = std::max(rate, passes * static_cast<double>(size_bytes) / fastest_s);
+    if (means == Means::messages) {
+        hop_s = std::min(hop_s, fastest_s / rounds(p));
+    }
 }
 
 LowerBound probe_lower_bound(

@@ -24,6 +24,10 @@ struct LowerBound {
     /// For a tensor of `size_bytes`. The rate is the highest for lengths of S/p or more: some rank
     /// cannot keep all that it goes through closer to its core than a p-th of a tensor. 0 when p = 1.
     [[nodiscard]] double seconds(std::size_t size_bytes, Means means) const;
+
+    /// A call of `size_bytes` took so long: whatever it had to go through, it went through at this rate at least. The
+    /// fastest calls of a run are among the best rates seen in it, so no efficiency is above 1.
+    void learn(std::size_t size_bytes, Means means, double fastest_s);
 };
 
 /// Measures half of a round trip between ranks 0 and 1, and then on rank 0, while the others wait,

@@ -11,8 +11,12 @@ Choice choose_by_trial(
     std::size_t size_bytes, const Effort& effort, Workspace& workspace, const Communicator& comm
 ) {
     const std::vector<Algorithm> candidates = candidates_of_auto();
-    const std::vector<Point> trial =
-        measure_size(candidates, size_bytes, effort, workspace, nullptr, comm, [](double) {});
+    Effort once = effort;
+    once.limit_s = effort.budget_s;
+    const std::vector<Point> trial = points_of(
+        measure_size(candidates, size_bytes, once, workspace, nullptr, comm, [](double) {}),
+        candidates, size_bytes
+    );
     const auto best = std::ranges::min_element(trial, {}, &Point::median_s) - trial.begin();
     const LinkCost link = probe_link(size_bytes, effort.budget_s / 4, comm);
     const auto by_model = static_cast<std::size_t>(choose(size_bytes, comm.size(), link));

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "course/algorithms/units.hpp"
-#include "course/lab/crossover.hpp"
 #include "course/lab/measured.hpp"
+#include "course/lab/verdict.hpp"
 
 namespace dist::lab {
 namespace {
@@ -25,11 +25,17 @@ Json machine_json(const Machine& machine) {
         {"load", machine.load}};
 }
 
+Json ratio_json(const std::optional<Interval>& ratio) {
+    return ratio ? Json{{"ratio", ratio->value}, {"low", ratio->low}, {"high", ratio->high}}
+                 : Json(nullptr);
+}
+
 Json row_json(const Row& row, std::string_view redop) {
     const Point& point = row.point;
     return {
         {"size_bytes", point.size_bytes},
         {"count", point.size_bytes / sizeof(float)},
+        {"asked_for", !point.between},
         {"type", "float"},
         {"redop", redop},
         {"algorithm", point.algorithm},
@@ -41,15 +47,39 @@ Json row_json(const Row& row, std::string_view redop) {
         {"wrong", point.wrong},
         {"clean", point.clean},
         {"run", point.run},
-        {"vs_naive", or_null(row.vs_naive)},
-        {"vs_mpi", or_null(row.vs_mpi)},
+        {"rank_min_us", point.fastest_rank_s * kMicro},
+        {"rank_mean_us", point.mean_over_ranks_s * kMicro},
+        {"unsettled", point.unsettled.empty() ? Json(nullptr) : Json(point.unsettled)},
+        {"vs_naive", ratio_json(point.vs_naive)},
+        {"vs_mpi", ratio_json(point.vs_mpi)},
         {"bound_us", row.bound_s * kMicro},
         {"efficiency", or_null(row.efficiency)},
         {"chose", point.chose.empty() ? Json(nullptr) : Json(point.chose)}};
 }
 
-Json or_null(const std::optional<Crossover>& at) {
-    return at ? Json{{"at", at->x}, {"low", at->low}, {"high", at->high}} : Json(nullptr);
+/// `unit`: "bytes" or "ranks".
+Json verdict_json(const Verdict& verdict, const std::string& unit, const std::string& said) {
+    Json document{
+        {"first", verdict.first},
+        {"second", verdict.second},
+        {"in_words", said},
+        {"crossings", Json::array()},
+        {"standings", Json::array()}};
+    for (const Crossing& crossing : verdict.crossings()) {
+        document["crossings"].push_back(
+            {{"faster_from_here", crossing.to_second ? verdict.second : verdict.first},
+             {"low_" + unit, crossing.low},
+             {"high_" + unit, crossing.high}}
+        );
+    }
+    for (const Standing& standing : verdict.standings) {
+        document["standings"].push_back(
+            {{unit, standing.x},
+             {"second_is", name_of(standing.lead)},
+             {"first_over_second", ratio_json(standing.ratio)}}
+        );
+    }
+    return document;
 }
 
 Json measured_json(const Measured& measured) {
@@ -73,7 +103,8 @@ Json measured_json(const Measured& measured) {
              {"model_over_best", choice.model_over_best}}
         );
     }
-    document["ring_passes_naive_bytes"] = or_null(crossover_of(measured, "naive", "ring"));
+    const Verdict verdict = verdict_over_sizes(measured, kFirst, kSecond);
+    document["verdict"] = verdict_json(verdict, "bytes", sizes_in_words(verdict));
     for (const auto& [algorithm, fit] : fits(measured)) {
         document["fits"].push_back(
             fit.line ? Json{{"algorithm", algorithm},
@@ -98,7 +129,7 @@ Json over_ranks_json(const std::vector<Measured>& measurements) {
         {"bench", measurements.front().collective.name},
         {"ranks", Json::array()},
         {"notes", Json::array()},
-        {"ring_passes_naive_ranks", Json::array()},
+        {"verdicts", Json::array()},
         {"runs", Json::array()}};
     if (const std::string note = note_if_shared(measurements); !note.empty()) {
         document["notes"].push_back(note);
@@ -107,12 +138,11 @@ Json over_ranks_json(const std::vector<Measured>& measurements) {
         document["ranks"].push_back(measured.machine.ranks);
         document["runs"].push_back(measured_json(measured));
     }
-    for (const std::size_t size : sizes_of(measurements.front())) {
-        document["ring_passes_naive_ranks"].push_back(
-            {{"size_bytes", size},
-             {"crossover", or_null(crossover_of(measurements, size, "naive", "ring"))},
-             {"in_words", crossover_in_words(measurements, size, "naive", "ring")}}
-        );
+    for (const std::size_t size : common_sizes(measurements)) {
+        const Verdict verdict = verdict_over_ranks(measurements, size, kFirst, kSecond);
+        Json one = verdict_json(verdict, "ranks", ranks_in_words(verdict));
+        one["size_bytes"] = size;
+        document["verdicts"].push_back(one);
     }
     return document;
 }

@@ -53,7 +53,21 @@ std::string mpi_settings() {
     return settings.empty() ? "defaults" : settings;
 }
 
+cpu_set_t own_cores() {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof mine, &mine);
+    return mine;
+}
+
 }  // namespace
+
+cpu_set_t cores_of(MPI_Comm machine) {
+    // a rank may be bound to one core, and the job to a part of the machine
+    cpu_set_t all = own_cores();
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &all, sizeof all, MPI_BYTE, MPI_BOR, machine));
+    return all;
+}
 
 Machine describe_machine(const Communicator& comm) {
     Machine machine;
@@ -70,14 +84,9 @@ Machine describe_machine(const Communicator& comm) {
     MPI_CHECK(MPI_Comm_size(node, &ranks_here));
     MPI_CHECK(MPI_Comm_rank(node, &rank_here));
 
-    // the cores of a node are those that any of its ranks may run on: it may be bound to one, or
-    // the job to a part of the machine
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof mine, &mine);
+    const cpu_set_t mine = own_cores();
     const int own = CPU_COUNT(&mine);
-    cpu_set_t all = mine;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &all, sizeof all, MPI_BYTE, MPI_BOR, node));
+    const cpu_set_t all = cores_of(node);
     MPI_CHECK(MPI_Comm_free(&node));
 
     std::array<int, 3> largest{ranks_here, own, -CPU_COUNT(&all)};

@@ -1,7 +1,10 @@
 // What a timing depends on besides the code: the machine, the library, the load.
 #pragma once
 
+#include <sched.h>
 #include <string>
+
+#include <mpi.h>
 
 #include "course/runtime/communicator.hpp"
 
@@ -21,6 +24,9 @@ struct Machine {
     /// Ranks share cores: each is interrupted by others at all times.
     [[nodiscard]] bool oversubscribed() const { return ranks_per_node > cores; }
 };
+
+/// The cores that any rank of `machine` may run on: the ranks of one machine, all of which make this call.
+cpu_set_t cores_of(MPI_Comm machine);
 
 /// Looks around. Every rank of `comm` makes this call; all get the same answer but for the load.
 Machine describe_machine(const Communicator& comm);

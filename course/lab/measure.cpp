@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include "course/algorithms/expected.hpp"
+#include "course/lab/other_work.hpp"
 #include "course/lab/statistics.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
@@ -17,9 +18,8 @@
 namespace dist::lab {
 namespace {
 
-constexpr int kWarmUps = 2;
-constexpr std::size_t kMinClean = 5;  // worth some overtime
-constexpr double kMaxOvertime = 3.0;  // of the budget
+constexpr std::size_t kMinClean = 5;
+constexpr std::size_t kBlocks = 20;
 
 long involuntary_switches() {
     rusage usage{};
@@ -27,83 +27,142 @@ long involuntary_switches() {
     return usage.ru_nivcsw;
 }
 
-/// The times of one algorithm at one size: the same on every rank.
-struct Series {
-    Algorithm algorithm;
-    std::vector<double> clean_s;
-    std::vector<double> all_s;
-    long wrong = 0;  // on this rank
-
-    void add(const Sample& sample, bool keep_disturbed) {
-        all_s.push_back(sample.seconds);
-        if (keep_disturbed || !sample.disturbed) {
-            clean_s.push_back(sample.seconds);
-        }
-    }
-
-    [[nodiscard]] Point summary(std::size_t size_bytes, bool only_clean) const {
-        const std::vector<double>& times = only_clean ? clean_s : all_s;
-        return {
-            .algorithm = std::string(algorithm.name),
-            .chose = {},
-            .size_bytes = size_bytes,
-            .min_s = quantile(times, 0.0),
-            .median_s = median(times),
-            .p95_s = quantile(times, 0.95),
-            .clean = static_cast<long>(clean_s.size()),
-            .run = static_cast<long>(all_s.size()),
-            .wrong = wrong};
-    }
+/// What one round needs to know besides the order of its calls.
+struct Round {
+    const std::vector<Algorithm>& algorithms;
+    std::span<float> data;
+    SharedBuffer* shared;
+    const Workspace& workspace;
+    Run chosen;
+    const Communicator& comm;
+    bool keep_disturbed;
 };
 
-/// Calls every algorithm once, in the order given. Seconds of the slowest rank; disturbed if any rank
-/// was.
-std::vector<Sample> play_round(
-    std::vector<Series>& series,
-    const std::vector<std::size_t>& order,
-    std::span<float> data,
-    SharedBuffer* shared,
-    const Workspace& workspace,
-    Run chosen,
-    const Communicator& comm
-) {
-    std::vector<double> seconds(series.size());
-    std::vector<int> disturbed(series.size());
-    for (const std::size_t a : order) {
-        Series& one = series[a];
-        Call call{data, workspace.input(data.size()), ReduceOp::sum, 0, comm, nullptr, chosen};
-        if (one.algorithm.means == Means::shared_memory) {
-            call.data = shared->of(comm.rank());
-            call.shared = shared;
+/// This rank's calls of a round, and what all ranks' calls come to.
+class Timings {
+  public:
+    explicit Timings(std::size_t n) : n_(n), most_(3 * n + 1), sum_(n) {}
+
+    void add(std::size_t algorithm, const Sample& sample) {
+        most_[algorithm] = sample.seconds;
+        most_[n_ + algorithm] = -sample.seconds;
+        most_[2 * n_ + algorithm] = sample.disturbed ? 1.0 : 0.0;
+        sum_[algorithm] = sample.seconds;
+    }
+
+    /// Of all ranks, the same on each. `elapsed_s` becomes the largest of theirs.
+    std::vector<Timing> over_ranks(double& elapsed_s, const Communicator& comm) {
+        most_.back() = elapsed_s;
+        const auto count = [](const std::vector<double>& values) {
+            return static_cast<int>(values.size());
+        };
+        MPI_CHECK(MPI_Allreduce(
+            MPI_IN_PLACE, most_.data(), count(most_), MPI_DOUBLE, MPI_MAX, comm.handle()
+        ));
+        MPI_CHECK(MPI_Allreduce(
+            MPI_IN_PLACE, sum_.data(), count(sum_), MPI_DOUBLE, MPI_SUM, comm.handle()
+        ));
+        elapsed_s = most_.back();
+        std::vector<Timing> all;
+        for (std::size_t a = 0; a < n_; ++a) {
+            all.push_back(
+                {-most_[n_ + a], sum_[a] / comm.size(), most_[a], most_[2 * n_ + a] != 0.0}
+            );
         }
-        workspace.rewrite(call.data);
-        const Sample sample = time_call(comm, [&] { one.algorithm.run(call); });
-        one.wrong += workspace.wrong(call.data);
-        seconds[a] = sample.seconds;
-        disturbed[a] = sample.disturbed ? 1 : 0;
+        return all;
     }
-    const int count = static_cast<int>(series.size());
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, comm.handle())
-    );
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, disturbed.data(), count, MPI_INT, MPI_MAX, comm.handle())
-    );
-    std::vector<Sample> round;
-    for (std::size_t a = 0; a < series.size(); ++a) {
-        round.push_back({seconds[a], disturbed[a] != 0});
+
+  private:
+    std::size_t n_;
+    std::vector<double>
+        most_;  // slowest, fastest (negative), disturbed, each by algorithm; elapsed
+    std::vector<double> sum_;
+};
+
+/// Calls every algorithm once, in the order given. Adds to `wrong` the elements that are, on this rank.
+Timings play_round(
+    const Round& round, const std::vector<std::size_t>& order, std::vector<long>& wrong
+) {
+    Timings timings(order.size());
+    for (const std::size_t a : order) {
+        const Algorithm& algorithm = round.algorithms[a];
+        Call call{round.data,    round.workspace.input(round.data.size()),
+                  ReduceOp::sum, 0,
+                  round.comm,    nullptr,
+                  round.chosen};
+        if (algorithm.means == Means::shared_memory) {
+            call.data = round.shared->of(round.comm.rank());
+            call.shared = round.shared;
+        }
+        round.workspace.rewrite(call.data);
+        Sample sample = time_call(round.comm, [&] { algorithm.run(call); });
+        sample.disturbed = sample.disturbed && !round.keep_disturbed;
+        timings.add(a, sample);
+        wrong[a] += round.workspace.wrong(call.data);
     }
-    return round;
+    return timings;
 }
 
-/// Whether every algorithm has some clean iterations. All are judged alike: by these, or by all.
-bool enough_clean(const std::vector<Series>& series) {
-    return std::all_of(series.begin(), series.end(), [](const Series& one) {
-        return one.clean_s.size() >= kMinClean;
-    });
-}
+/// How far a measurement is: it is over at 1.
+class Extent {
+  public:
+    Extent(const Effort& effort, std::size_t algorithms)
+        : effort_(effort),
+          budget_s_(effort.budget_s * static_cast<double>(algorithms)),
+          limit_s_(std::max(effort.limit_s, effort.budget_s) * static_cast<double>(algorithms)) {}
 
-/// Done when the budget is spent; later when an algorithm has too few clean iterations by then.
-double fraction_done(const std::vector<Series>& series, double spent) {
-    return enough_clean(series) ? spent : spent / kMaxOvertime;
+    [[nodiscard]] bool block_is_over(const Block& block, int rounds, double elapsed_s) const {
+        if (effort_.iterations > 0) {
+            const bool is_long =
+                block.rounds.size() * kBlocks >= static_cast<std::size_t>(effort_.iterations);
+            return is_long || rounds == effort_.iterations;
+        }
+        return elapsed_s * kBlocks >= budget_s_;
+    }
+
+    [[nodiscard]] double done(int rounds, double elapsed_s, const std::vector<Block>& blocks)
+        const {
+        if (effort_.iterations > 0) {
+            return static_cast<double>(rounds) / effort_.iterations;
+        }
+        if (elapsed_s < budget_s_) {
+            return elapsed_s / limit_s_;
+        }
+        return settled(blocks) ? 1.0 : elapsed_s / limit_s_;
+    }
+
+  private:
+    static bool settled(const std::vector<Block>& blocks) {
+        for (std::size_t a = 0; a < blocks.front().rounds.front().size(); ++a) {
+            if (!why_unsettled(blocks, a).empty()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    Effort effort_;
+    double budget_s_;
+    double limit_s_;
+};
+
+/// The clean calls of one algorithm, and all.
+struct Calls {
+    std::vector<Timing> clean;
+    std::vector<Timing> all;
+};
+
+Calls calls_of(const std::vector<Block>& blocks, std::size_t algorithm) {
+    Calls calls;
+    for (const Block& block : blocks) {
+        for (const std::vector<Timing>& round : block.rounds) {
+            calls.all.push_back(round[algorithm]);
+            if (block.quiet() && !round[algorithm].disturbed) {
+                calls.clean.push_back(round[algorithm]);
+            }
+        }
+    }
+    return calls;
 }
 
 }  // namespace
@@ -151,7 +210,7 @@ double slowest(double seconds, const Communicator& comm) {
     return seconds;
 }
 
-std::vector<Point> measure_size(
+Measurements measure_size(
     const std::vector<Algorithm>& algorithms,
     std::size_t size_bytes,
     const Effort& effort,
@@ -160,11 +219,6 @@ std::vector<Point> measure_size(
     const Communicator& comm,
     const std::function<void(double)>& progress
 ) {
-    std::vector<Series> series;
-    series.reserve(algorithms.size());
-    for (const Algorithm& algorithm : algorithms) {
-        series.push_back({.algorithm = algorithm, .clean_s = {}, .all_s = {}});
-    }
     const std::span<float> data = workspace.data(size_bytes / sizeof(float));
     workspace.expect(data.size());
     std::optional<SharedBuffer> window;
@@ -172,35 +226,89 @@ std::vector<Point> measure_size(
         algorithms.end()) {
         window.emplace(data.size(), comm);
     }
-    SharedBuffer* const shared = window ? &*window : nullptr;
+    const Round round{algorithms, data, window ? &*window : nullptr, workspace,
+                      chosen,     comm, effort.keep_disturbed};
     // Drawn anew for each round, alike on every rank: what an algorithm finds in the caches is what the
     // one before it left there.
-    std::vector<std::size_t> order(series.size());
+    std::vector<std::size_t> order(algorithms.size());
     std::iota(order.begin(), order.end(), 0);
     std::mt19937 shuffling;
-    for (int i = 0; i < kWarmUps; ++i) {
-        play_round(series, order, data, shared, workspace, chosen, comm);
+    Measurements measured{.blocks = {}, .wrong = std::vector<long>(algorithms.size())};
+    for (int i = 0; i < effort.warm_ups; ++i) {
+        play_round(round, order, measured.wrong);
     }
-    const double budget_s = effort.budget_s * static_cast<double>(algorithms.size());
+    const Extent extent(effort, algorithms.size());
+    OtherWork others(comm);
+    int rounds = 0;
     const Stopwatch watch;
-    for (double done = 0.0; done < 1.0;) {
-        std::ranges::shuffle(order, shuffling);
-        const std::vector<Sample> round =
-            play_round(series, order, data, shared, workspace, chosen, comm);
-        for (std::size_t a = 0; a < series.size(); ++a) {
-            series[a].add(round[a], effort.keep_disturbed);
-        }
-        // the same on every rank, so all leave the loop together
-        done = effort.iterations > 0
-                   ? static_cast<double>(series[0].all_s.size()) / effort.iterations
-                   : fraction_done(series, slowest(watch.elapsed_s(), comm) / budget_s);
+    // everything that decides is the same on every rank, so all leave the loop together
+    for (double done = 0.0, elapsed_s = 0.0; done < 1.0;) {
+        const double begin_s = elapsed_s;
+        Block block;
+        do {
+            std::ranges::shuffle(order, shuffling);
+            Timings timings = play_round(round, order, measured.wrong);
+            elapsed_s = watch.elapsed_s();
+            block.rounds.push_back(timings.over_ranks(elapsed_s, comm));
+            ++rounds;
+        } while (!extent.block_is_over(block, rounds, elapsed_s - begin_s));
+        block.others = others.share();
+        measured.blocks.push_back(std::move(block));
+        done = extent.done(rounds, elapsed_s, measured.blocks);
         progress(std::min(done, 1.0));
     }
-    const bool only_clean = enough_clean(series);
+    MPI_CHECK(MPI_Allreduce(
+        MPI_IN_PLACE, measured.wrong.data(), static_cast<int>(measured.wrong.size()), MPI_LONG,
+        MPI_SUM, comm.handle()
+    ));
+    return measured;
+}
+
+std::vector<Point> points_of(
+    const Measurements& measurements,
+    const std::vector<Algorithm>& algorithms,
+    std::size_t size_bytes
+) {
+    std::vector<Calls> calls;
+    for (std::size_t a = 0; a < algorithms.size(); ++a) {
+        calls.push_back(calls_of(measurements.blocks, a));
+    }
+    const bool only_clean =
+        std::ranges::all_of(calls, [](const Calls& one) { return one.clean.size() >= kMinClean; });
+    const auto ratio_to = [&](std::string_view name, std::size_t a) -> std::optional<Interval> {
+        const auto found = std::ranges::find(algorithms, name, &Algorithm::name);
+        const auto other = static_cast<std::size_t>(found - algorithms.begin());
+        return found == algorithms.end() ? std::nullopt
+                                         : std::optional(ratio_of(measurements.blocks, other, a));
+    };
     std::vector<Point> points;
-    for (Series& one : series) {
-        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &one.wrong, 1, MPI_LONG, MPI_SUM, comm.handle()));
-        points.push_back(one.summary(size_bytes, only_clean));
+    for (std::size_t a = 0; a < algorithms.size(); ++a) {
+        const std::vector<Timing>& counted = only_clean ? calls[a].clean : calls[a].all;
+        const auto all = [&](double Timing::*seconds) {
+            std::vector<double> values;
+            for (const Timing& one : counted) {
+                values.push_back(one.*seconds);
+            }
+            return values;
+        };
+        const std::vector<double> times = all(&Timing::max_s);
+        points.push_back(
+            {.algorithm = std::string(algorithms[a].name),
+             .chose = {},
+             .size_bytes = size_bytes,
+             .between = false,
+             .min_s = quantile(times, 0.0),
+             .median_s = median(times),
+             .p95_s = quantile(times, 0.95),
+             .fastest_rank_s = median(all(&Timing::min_s)),
+             .mean_over_ranks_s = median(all(&Timing::mean_s)),
+             .clean = static_cast<long>(calls[a].clean.size()),
+             .run = static_cast<long>(calls[a].all.size()),
+             .wrong = measurements.wrong[a],
+             .unsettled = why_unsettled(measurements.blocks, a),
+             .vs_naive = ratio_to("naive", a),
+             .vs_mpi = ratio_to("mpi", a)}
+        );
     }
     return points;
 }

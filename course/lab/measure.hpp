@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "course/algorithms/registry.hpp"
+#include "course/lab/blocks.hpp"
 #include "course/runtime/buffer.hpp"
 #include "course/runtime/communicator.hpp"
 
@@ -16,21 +18,31 @@ namespace dist::lab {
 /// How long to measure.
 struct Effort {
     double budget_s = 0.5;        // for each size and algorithm, everything included
+    double limit_s = 3.0;         // at most, where the times have not settled by then
     int iterations = 0;           // exactly so many instead; 0: what the budget allows
+    int warm_ups = 2;             // calls before the first that counts
     bool keep_disturbed = false;  // ranks share cores: no iteration would be left otherwise
 };
 
-/// What was measured of one algorithm at one size.
+/// What was measured of one algorithm at one size. Seconds are those of the slowest rank.
 struct Point {
     std::string algorithm;
     std::string chose;  // by `auto`: the algorithm that it ran
     std::size_t size_bytes = 0;
+    bool between = false;  // nobody asked for this size: it closes in on a crossing
     double min_s = 0.0;
     double median_s = 0.0;
     double p95_s = 0.0;
-    long clean = 0;  // iterations in which no rank was disturbed
+    double fastest_rank_s = 0.0;     // median; ...
+    double mean_over_ranks_s = 0.0;  // ... and of the ranks' mean
+    long clean =
+        0;  // iterations in which neither a rank lost its core nor others took a part of the cores
     long run = 0;    // all
     long wrong = 0;  // elements that differ from the expected result, over all iterations and ranks
+    std::string unsettled = {};  // why the times are not to be trusted; empty: they are
+    std::optional<Interval> vs_naive =
+        {};  // naive's time over this one; nothing where naive was not measured
+    std::optional<Interval> vs_mpi = {};
 };
 
 /// This rank's data: three buffers as long as the largest size, on huge pages.
@@ -82,15 +94,20 @@ Sample time_call(const Communicator& comm, const std::function<void()>& call);
 /// The largest of the ranks' values, on every rank.
 double slowest(double seconds, const Communicator& comm);
 
-/// Measures all algorithms at one size, round-robin: each round calls every one once, on input just
-/// rewritten. Time of a call: the maximum over ranks. An iteration in which any rank
-/// was disturbed is dropped; where an algorithm has fewer than 5 others, all count, of every
-/// algorithm.
+/// All calls at one size, and how many elements were wrong over all ranks: by algorithm.
+struct Measurements {
+    std::vector<Block> blocks;
+    std::vector<long> wrong;
+};
+
+/// Measures all algorithms at one size, round-robin: each round calls every one once, in a new order, on input just
+/// rewritten. The budget is cut into 20 blocks of time. When it is spent, and the times of an algorithm have not
+/// settled (see blocks.hpp), this goes on until they have, or the limit is reached.
 ///
 /// chosen    what `auto` is to run; nullptr if it is not among the algorithms.
 /// progress  told the fraction done, on every rank.
-/// Every rank makes this call; all get the same points, in the order of the algorithms.
-std::vector<Point> measure_size(
+/// Every rank makes this call; all get the same, in the order of the algorithms.
+Measurements measure_size(
     const std::vector<Algorithm>& algorithms,
     std::size_t size_bytes,
     const Effort& effort,
@@ -98,6 +115,13 @@ std::vector<Point> measure_size(
     Run chosen,
     const Communicator& comm,
     const std::function<void(double)>& progress
+);
+
+/// What a table says of them: medians over the clean iterations; over all, where no algorithm has 5 of these or more.
+std::vector<Point> points_of(
+    const Measurements& measurements,
+    const std::vector<Algorithm>& algorithms,
+    std::size_t size_bytes
 );
 
 }  // namespace dist::lab

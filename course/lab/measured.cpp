@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "course/algorithms/units.hpp"
+
 namespace dist::lab {
 
 std::set<std::size_t> sizes_of(const Measured& measured) {
@@ -14,29 +16,39 @@ std::set<std::size_t> sizes_of(const Measured& measured) {
     return sizes;
 }
 
+std::set<std::size_t> common_sizes(const std::vector<Measured>& measurements) {
+    std::set<std::size_t> common = sizes_of(measurements.front());
+    for (const Measured& measured : measurements) {
+        const std::set<std::size_t> here = sizes_of(measured);
+        std::erase_if(common, [&](std::size_t size) { return !here.contains(size); });
+    }
+    return common;
+}
+
+namespace {
+
+Means means_of(const Measured& measured, const std::string& algorithm) {
+    return std::ranges::find(measured.algorithms, algorithm, &Algorithm::name)->means;
+}
+
+}  // namespace
+
+LowerBound learned_bound(const Measured& measured) {
+    LowerBound bound = measured.bound;
+    for (const Point& point : measured.points) {
+        bound.learn(point.size_bytes, means_of(measured, point.algorithm), point.min_s);
+    }
+    return bound;
+}
+
 std::vector<Row> rows(const Measured& measured) {
-    const auto median_of = [&](const std::string& algorithm, std::size_t size_bytes) {
-        const auto found =
-            std::find_if(measured.points.begin(), measured.points.end(), [&](const Point& point) {
-                return point.algorithm == algorithm && point.size_bytes == size_bytes;
-            });
-        return found == measured.points.end() ? std::nullopt : std::optional(found->median_s);
-    };
-    const auto means_of = [&](const std::string& name) {
-        return std::ranges::find(measured.algorithms, name, &Algorithm::name)->means;
-    };
+    const LowerBound bound = learned_bound(measured);
     std::vector<Row> rows;
     for (const Point& point : measured.points) {
-        Row row{.point = point, .vs_naive = {}, .vs_mpi = {}, .efficiency = {}};
+        Row row{.point = point, .efficiency = {}};
         row.algbw_gbs = static_cast<double>(point.size_bytes) / point.median_s / 1e9;
         row.busbw_gbs = row.algbw_gbs * measured.collective.bus_factor(measured.machine.ranks);
-        if (const auto naive_s = median_of("naive", point.size_bytes)) {
-            row.vs_naive = *naive_s / point.median_s;
-        }
-        if (const auto mpi_s = median_of("mpi", point.size_bytes)) {
-            row.vs_mpi = *mpi_s / point.median_s;
-        }
-        row.bound_s = measured.bound.seconds(point.size_bytes, means_of(point.algorithm));
+        row.bound_s = bound.seconds(point.size_bytes, means_of(measured, point.algorithm));
         if (row.bound_s > 0.0) {
             row.efficiency = row.bound_s / point.median_s;
         }
@@ -59,23 +71,22 @@ std::vector<std::pair<std::string, Fit>> fits(const Measured& measured) {
     return lines;
 }
 
-std::string note_if_busy(const std::vector<Point>& points) {
-    constexpr double kBusy = 0.2;
-    long run = 0;
-    long clean = 0;
-    for (const Point& point : points) {
-        run += point.run;
-        clean += point.clean;
+std::vector<std::string> unsettled_in_words(const Measured& measured) {
+    std::vector<std::string> lines;
+    for (const std::size_t size : sizes_of(measured)) {
+        std::map<std::string, std::vector<std::string>> by_reason;
+        for (const Point& point : measured.points) {
+            if (point.size_bytes == size && !point.unsettled.empty()) {
+                by_reason[point.unsettled].push_back(point.algorithm);
+            }
+        }
+        for (const auto& [reason, algorithms] : by_reason) {
+            lines.push_back(fmt::format(
+                "{}, not settled: {}: {}", in_words(size), fmt::join(algorithms, ", "), reason
+            ));
+        }
     }
-    const double disturbed =
-        run == 0 ? 0.0 : 1 - static_cast<double>(clean) / static_cast<double>(run);
-    return disturbed < kBusy ? ""
-                             : fmt::format(
-                                   "the machine was busy: {:.0f} % of all iterations were "
-                                   "disturbed, so ratios may be "
-                                   "off; repeat on a quiet one, or with fewer ranks",
-                                   disturbed * 100
-                               );
+    return lines;
 }
 
 std::string note_if_shared(const std::vector<Measured>& measurements) {

@@ -31,22 +31,26 @@ struct Measured {
 /// The sizes that were measured.
 std::set<std::size_t> sizes_of(const Measured& measured);
 
+/// The sizes that were measured on each number of ranks.
+std::set<std::size_t> common_sizes(const std::vector<Measured>& measurements);
+
 /// A point and what follows from it.
 struct Row {
     Point point;
-    double algbw_gbs = 0.0;          // 10^9 bytes a second: size over time
-    double busbw_gbs = 0.0;          // what each link carried of it, by nccl-tests' factor
-    std::optional<double> vs_naive;  // naive's time over this time: above 1 is faster than naive
-    std::optional<double> vs_mpi;
-    double bound_s = 0.0;
-    std::optional<double> efficiency;  // bound over time
+    double algbw_gbs = 0.0;            // 10^9 bytes a second: size over time
+    double busbw_gbs = 0.0;            // what each link carried of it, by nccl-tests' factor
+    double bound_s = 0.0;              // at the best rates seen in the run, its own calls included
+    std::optional<double> efficiency;  // bound over time: at most 1
 };
+
+/// The bound at the best rates seen in this run, those of its fastest calls included.
+LowerBound learned_bound(const Measured& measured);
 
 std::vector<Row> rows(const Measured& measured);
 
-/// What to tell of a machine that was too busy for the figures to mean much: in a fifth of all iterations, or more, the kernel
-/// took a core away from a rank. Empty where it was quiet.
-std::string note_if_busy(const std::vector<Point>& points);
+/// "16 MiB, not settled: naive, ring: ...", a line for the points of a size whose times are not to be trusted for
+/// the same reason.
+std::vector<std::string> unsettled_in_words(const Measured& measured);
 
 /// For each algorithm, in order, the line through its medians.
 std::vector<std::pair<std::string, Fit>> fits(const Measured& measured);

@@ -74,6 +74,16 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.add_option("--budget", options.budget_s, "Seconds for each size and algorithm")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 3600.0));
+    app.add_option(
+           "--limit", options.limit_s,
+           "Seconds for each size and algorithm at the most, where its times have not settled "
+           "within the budget"
+    )
+        ->capture_default_str()
+        ->check(CLI::Range(0.001, 3600.0));
+    app.add_option("--warmup", options.warm_ups, "Calls before the first that counts")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 1000000));
     app.add_option("--iterations", options.iterations, "Timed calls of each, instead of a budget")
         ->check(CLI::Range(1, 1000000));
     app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();

@@ -16,7 +16,9 @@ struct Options {
     std::vector<int> ranks;                // ascending, each once; empty: all there are
     std::string mine;                      // the student's library; empty: none
     double budget_s = 0.5;                 // for each size and algorithm
+    double limit_s = 3.0;                  // at most, where the times have not settled by then
     int iterations = 0;                    // exactly so many instead; 0: what the budget allows
+    int warm_ups = 2;
     std::uint64_t seed = 1;
     bool json = false;  // one document on standard output, nothing else there
     std::string csv;    // file, or "-" for standard output

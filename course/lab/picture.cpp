@@ -1,144 +1,209 @@
 #include "course/lab/picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
 #include <set>
 
 #include "course/algorithms/units.hpp"
-#include "course/lab/crossover.hpp"
+#include "course/lab/verdict.hpp"
 #include "course/plots/page.hpp"
 
 namespace dist::lab {
 namespace {
 
-using Ratio = std::optional<double> Row::*;
+constexpr double kMostTicks = 24;
 
-/// What stands above one tick: a size, or the largest one of a number of ranks.
-struct Column {
-    double x;
+/// A line: one algorithm on one number of ranks.
+struct Line {
+    std::string name;
+    std::string algorithm;
     const Measured* measured;
-    std::size_t size_bytes;
-    std::vector<Row> rows;  // of this size
+    plots::Style style;
 };
 
-std::vector<Column> columns_of(const std::vector<Measured>& measurements) {
-    std::vector<Column> columns;
-    for (const Measured& measured : measurements) {
-        std::set<std::size_t> sizes = sizes_of(measured);
-        if (measurements.size() > 1) {
-            sizes = {*sizes.rbegin()};
-        }
-        const std::vector<Row> all = rows(measured);
-        for (const std::size_t size : sizes) {
-            const double x =
-                measurements.size() > 1 ? measured.machine.ranks : static_cast<double>(size);
-            Column column{x, &measured, size, {}};
-            std::ranges::copy_if(all, std::back_inserter(column.rows), [&](const Row& row) {
-                return row.point.size_bytes == size;
-            });
-            columns.push_back(column);
-        }
-    }
-    return columns;
+plots::Style style(std::size_t place) {
+    return plots::kStyles[place % plots::kStyles.size()];
 }
 
-/// The same in every picture of this collective, whatever else is measured.
+/// The same for an algorithm in every picture of its collective, whatever else is measured.
 plots::Style style_of(const Collective& collective, std::string_view name) {
     const std::vector<Algorithm> all = find_algorithms(collective, {});
-    const auto found = std::ranges::find(all, name, &Algorithm::name);
-    return plots::kStyles[static_cast<std::size_t>(found - all.begin()) % plots::kStyles.size()];
+    return style(
+        static_cast<std::size_t>(std::ranges::find(all, name, &Algorithm::name) - all.begin())
+    );
 }
 
-/// A line for each algorithm, in the order of the tables; one that was not measured has no points.
-template <class Value>
-std::vector<plots::Curve> curves(const std::vector<Column>& columns, Value value) {
-    const Collective& collective = columns.front().measured->collective;
-    std::vector<plots::Curve> all;
-    for (const Algorithm& algorithm : find_algorithms(collective, {})) {
-        plots::Curve curve{
-            std::string(algorithm.name), style_of(collective, algorithm.name), {}, false};
-        for (const Column& column : columns) {
-            const auto row = std::ranges::find(column.rows, algorithm.name, [](const Row& one) {
-                return std::string_view(one.point.algorithm);
-            });
-            if (row != column.rows.end()) {
-                curve.points.emplace_back(column.x, value(*row));
-            }
-        }
-        if (!curve.points.empty()) {
-            all.push_back(curve);
+bool has(const Measured& measured, std::string_view algorithm) {
+    return std::ranges::find(measured.algorithms, algorithm, &Algorithm::name) !=
+           measured.algorithms.end();
+}
+
+/// One for each algorithm, in the order of the tables.
+std::vector<Line> lines_of(const Measured& measured) {
+    std::vector<Line> lines;
+    for (const Algorithm& algorithm : find_algorithms(measured.collective, {})) {
+        if (has(measured, algorithm.name)) {
+            const std::string name(algorithm.name);
+            lines.push_back({name, name, &measured, style_of(measured.collective, name)});
         }
     }
-    return all;
+    return lines;
 }
 
-plots::Curve bound(const char* name, const std::vector<Column>& columns, Means means) {
-    plots::Curve curve{name, {"#808080", 0}, {}, true};
-    for (const Column& column : columns) {
-        curve.points.emplace_back(
-            column.x, column.measured->bound.seconds(column.size_bytes, means)
-        );
+/// One algorithm, a line for each number of ranks: the `first`-th style and those that follow.
+std::vector<Line> over_ranks(
+    const std::vector<Measured>& measurements, const std::string& algorithm, std::size_t first
+) {
+    std::vector<Line> lines;
+    for (const Measured& measured : measurements) {
+        if (measured.machine.ranks > 1) {
+            const std::string name = fmt::format("{}, {} ranks", algorithm, measured.machine.ranks);
+            lines.push_back({name, algorithm, &measured, style(first + lines.size())});
+        }
+    }
+    return lines;
+}
+
+plots::Curve curve_of(const Line& line, const std::function<plots::Spot(const Point&)>& spot) {
+    plots::Curve curve{line.name, line.style, {}, false};
+    for (const Point& point : line.measured->points) {
+        if (point.algorithm == line.algorithm) {
+            curve.points.push_back(spot(point));
+            curve.points.back().x = static_cast<double>(point.size_bytes);
+        }
     }
     return curve;
 }
 
-plots::Panel times(const std::vector<Column>& columns) {
-    plots::Panel panel{"time", "%.0s %cs", 10, {}};
-    panel.curves = curves(columns, [](const Row& row) { return row.point.median_s; });
-    if (columns.back().measured->bound.p > 1) {
-        panel.curves.push_back(bound("least, by messages", columns, Means::messages));
-        panel.curves.push_back(bound("least, by memory", columns, Means::shared_memory));
+plots::Panel times(const std::vector<Line>& lines) {
+    plots::Panel panel{"time", "%.0s %cs", {}};
+    for (const Line& line : lines) {
+        panel.curves.push_back(curve_of(line, [](const Point& point) {
+            return plots::Spot{.y = point.median_s, .grey = !point.unsettled.empty()};
+        }));
     }
     return panel;
 }
 
-bool measured(const std::vector<Column>& columns, Ratio ratio) {
-    return std::ranges::any_of(columns, [&](const Column& column) {
-        return std::ranges::any_of(column.rows, [&](const Row& row) {
-            return (row.*ratio).has_value();
-        });
-    });
-}
-
-plots::Panel ratios(const std::vector<Column>& columns, Ratio ratio, const char* title) {
-    plots::Panel panel{title, "%g", 2, {}, 0.25};
-    panel.curves = curves(columns, [&](const Row& row) { return (row.*ratio).value_or(0.0); });
+/// How many times as fast as `first`, with the interval where there is one. Grey where nothing is decided.
+plots::Panel ratios(
+    const std::vector<Line>& lines, const std::string& first, const std::string& title
+) {
+    plots::Panel panel{title, "%g", {}, 0.25, true};
+    for (const Line& line : lines) {
+        panel.curves.push_back(curve_of(line, [&](const Point& point) {
+            const std::optional<Interval>& ratio = first == "mpi" ? point.vs_mpi : point.vs_naive;
+            plots::Spot spot{.y = ratio ? ratio->value : 0.0};
+            if (ratio && std::isfinite(ratio->high)) {
+                spot.range = {ratio->low, ratio->high};
+            }
+            spot.grey = point.algorithm != first &&
+                        lead_at(*line.measured, point, first) == Lead::undecided;
+            return spot;
+        }));
+    }
     return panel;
 }
 
-std::optional<Crossover> passes(const std::vector<Measured>& measurements, std::size_t size_bytes) {
-    return measurements.size() == 1 ? crossover_of(measurements.front(), "naive", "ring")
-                                    : crossover_of(measurements, size_bytes, "naive", "ring");
+/// The line that no algorithm of these means can be below.
+plots::Curve bound(const char* name, const Measured& measured, Means means) {
+    plots::Curve curve{name, {"#808080", 0}, {}, true};
+    const LowerBound bound = learned_bound(measured);
+    for (const std::size_t size : sizes_of(measured)) {
+        curve.points.push_back({static_cast<double>(size), bound.seconds(size, means)});
+    }
+    return curve;
+}
+
+/// The sizes that were asked for, as many as can be read side by side.
+std::vector<plots::Tick> ticks_of(const std::vector<Measured>& measurements) {
+    std::set<std::size_t> asked_for;
+    for (const Measured& measured : measurements) {
+        for (const Point& point : measured.points) {
+            if (!point.between) {
+                asked_for.insert(point.size_bytes);
+            }
+        }
+    }
+    const double whole =
+        static_cast<double>(*asked_for.rbegin()) / static_cast<double>(*asked_for.begin());
+    const double nearest = std::pow(whole, 1 / kMostTicks);
+    std::vector<plots::Tick> ticks;
+    for (const std::size_t size : asked_for) {
+        const auto x = static_cast<double>(size);
+        if (ticks.empty() || x / ticks.back().x >= nearest) {
+            ticks.push_back({x, in_words(size)});
+        }
+    }
+    return ticks;
+}
+
+/// What all others are compared with; nothing if there is nothing to compare.
+std::string baseline(const Measured& measured) {
+    const bool one = measured.algorithms.size() == 1;
+    return one ? "" : has(measured, kFirst) ? kFirst : has(measured, "mpi") ? "mpi" : "";
+}
+
+void draw_one(plots::Page& page, const Measured& measured) {
+    const std::vector<Line> lines = lines_of(measured);
+    page.panels.push_back(times(lines));
+    if (measured.bound.p > 1) {
+        page.panels.back().curves.push_back(bound("least, by messages", measured, Means::messages));
+        page.panels.back().curves.push_back(
+            bound("least, by memory", measured, Means::shared_memory)
+        );
+    }
+    if (const std::string first = baseline(measured); !first.empty()) {
+        page.panels.push_back(ratios(
+            lines, first, "times as fast as " + (first == "mpi" ? std::string("MPI's own") : first)
+        ));
+    }
+    for (const Crossing& crossing : verdict_over_sizes(measured, kFirst, kSecond).crossings()) {
+        page.bands.push_back(
+            {crossing.low, crossing.high,
+             crossing.to_second ? "ring passes naive" : "naive passes ring"}
+        );
+    }
+}
+
+/// The ring, or the first that was asked for, beside the baseline.
+void draw_over_ranks(plots::Page& page, const std::vector<Measured>& measurements) {
+    const Measured& last = measurements.back();
+    const std::string first = baseline(last);
+    const auto other = std::ranges::find_if(last.algorithms, [&](const Algorithm& one) {
+        return one.name != first;
+    });
+    const std::string second = has(last, kSecond) ? kSecond : std::string(other->name);
+    std::vector<Line> lines = over_ranks(measurements, second, 0);
+    if (!first.empty()) {
+        page.panels.push_back(
+            ratios(lines, first, fmt::format("{}: times as fast as {}", second, first))
+        );
+        const std::vector<Line> beside = over_ranks(measurements, first, lines.size());
+        lines.insert(lines.end(), beside.begin(), beside.end());
+    }
+    page.panels.push_back(times(lines));
 }
 
 }  // namespace
 
 std::string gnuplot_script(const std::vector<Measured>& measurements) {
-    const bool over_ranks = measurements.size() > 1;
-    const std::vector<Column> columns = columns_of(measurements);
+    const bool several = measurements.size() > 1;
     const Measured& last = measurements.back();
     plots::Page page;
     page.title = fmt::format(
-        "{}{} of float32, {}: {}", over_ranks ? in_words(columns.back().size_bytes) + " " : "",
-        last.collective.name,
-        over_ranks ? "over the number of ranks" : fmt::format("{} ranks", last.machine.ranks),
+        "{} of float32, {}: {}", last.collective.name,
+        several ? "over sizes and numbers of ranks" : fmt::format("{} ranks", last.machine.ranks),
         last.machine.mpi
     );
-    for (const Column& column : columns) {
-        page.ticks.push_back(
-            {column.x, over_ranks ? fmt::format("{} ranks", column.measured->machine.ranks)
-                                  : in_words(column.size_bytes)}
-        );
-    }
-    if (const auto at = passes(measurements, columns.back().size_bytes)) {
-        page.band = {at->low, at->x, at->high, "ring passes naive"};
-    }
-    page.panels.push_back(times(columns));
-    if (measured(columns, &Row::vs_naive)) {
-        page.panels.push_back(ratios(columns, &Row::vs_naive, "times as fast as naive"));
-    } else if (measured(columns, &Row::vs_mpi)) {
-        page.panels.push_back(ratios(columns, &Row::vs_mpi, "times as fast as MPI's own"));
+    page.ticks = ticks_of(measurements);
+    if (several) {
+        draw_over_ranks(page, measurements);
+    } else {
+        draw_one(page, last);
     }
     return plots::script_of(page);
 }

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "course/algorithms/units.hpp"
-#include "course/lab/crossover.hpp"
 #include "course/lab/measured.hpp"
+#include "course/lab/verdict.hpp"
 
 namespace dist::lab {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr double kNano = 1e9;
 // the fifth column, and the last, are as wide as the longest name
 constexpr const char* kLine =
-    "{:>12} {:>11} {:>6} {:>6} {:>{}} {:>11} {:>11} {:>11} {:>7} {:>7} {:>7} {:>13} {:>8} {:>8} "
+    "{:>12} {:>11} {:>6} {:>6} {:>{}} {:>12} {:>11} {:>11} {:>7} {:>7} {:>7} {:>13} {:>9} {:>9} "
     "{:>11} {:>5} {:>{}}\n";
 
 /// How wide a column with the algorithms' names must be.
@@ -26,8 +26,15 @@ std::size_t name_width(const Measured& measured) {
     return width;
 }
 
-std::string or_dash(std::optional<double> value, const char* format) {
-    return value ? fmt::format(fmt::runtime(format), *value) : "-";
+/// The ratio to `first`, with what is known of it: "1.48", "1.01=", "0.97?".
+std::string marked(const Measured& measured, const Point& point, const std::string& first) {
+    const std::optional<Interval>& ratio = first == "mpi" ? point.vs_mpi : point.vs_naive;
+    if (!ratio) {
+        return "- ";
+    }
+    const Lead lead = point.algorithm == first ? Lead::ahead : lead_at(measured, point, first);
+    const char mark = lead == Lead::undecided ? '?' : lead == Lead::level ? '=' : ' ';
+    return fmt::format("{:.2f}{}", ratio->value, mark);
 }
 
 double best_rate(const LowerBound& bound) {
@@ -58,19 +65,21 @@ std::string header(const Measured& measured) {
         "# method: algorithms in turn, in a new order each round; input rewritten and ranks "
         "aligned before each call;\n"
         "#   time = maximum over ranks, median (min, p95) over clean iterations: no rank lost its "
-        "core (over all, where\n"
-        "#   an algorithm has fewer than 5 clean ones);\n"
-        "#   every result is checked; vs naive, vs mpi: their time over this one, above 1 is "
-        "faster; GB/s = 10^9 bytes/s\n";
-    if (measured.bound.p > 1) {
+        "core, and others took\n"
+        "#   less than 5 % of the ranks' cores; every result is checked; GB/s = 10^9 bytes/s\n"
+        "# vs naive, vs mpi: their time over this one, median over blocks of time of the ratio in "
+        "one round; above 1 is\n"
+        "#   faster; = within 3 %; ? undecided: the 99 % interval leaves it open, or a time has "
+        "not settled (time?)\n";
+    if (const LowerBound bound = learned_bound(measured); bound.p > 1) {
         text += fmt::format(
-            "# bound: what has to happen at the least, at the best rates seen in this run: the "
+            "# bound: what has to happen at the least, at the best rates seen in this run (probes "
+            "and fastest calls): the "
             "busiest rank goes through {:.2f} * size\n"
             "#   bytes, up to {:.1f} GB/s; if made of messages (all but shared and mpi) through "
             "{:.2f} * size, and ceil(log2 p)\n"
             "#   messages of {:.2f} us follow one another; eff = bound / time\n",
-            measured.bound.touched, best_rate(measured.bound) / kNano, measured.bound.received,
-            measured.bound.hop_s * kMicro
+            bound.touched, best_rate(bound) / kNano, bound.received, bound.hop_s * kMicro
         );
     }
     for (const Algorithm& algorithm : measured.algorithms) {
@@ -107,8 +116,12 @@ std::string remarks_on_auto(const Measured& measured) {
 std::string footer(const Measured& measured) {
     const std::size_t width = name_width(measured);
     std::string text = remarks_on_auto(measured);
-    if (const std::string passes = crossover_in_words(measured, "naive", "ring"); !passes.empty()) {
-        text += fmt::format("# {}\n", passes);
+    for (const std::string& line : unsettled_in_words(measured)) {
+        text += fmt::format("# {}\n", line);
+    }
+    if (const std::string said = sizes_in_words(verdict_over_sizes(measured, kFirst, kSecond));
+        !said.empty()) {
+        text += fmt::format("# {}\n", said);
     }
     text += "# fit of time = alpha + beta * size, by least relative squares:\n";
     for (const auto& [algorithm, fit] : fits(measured)) {
@@ -128,9 +141,10 @@ std::string footer(const Measured& measured) {
 /// At which number of ranks the ring passes naive, for each size.
 std::string over_ranks_in_words(const std::vector<Measured>& measurements) {
     std::string text;
-    for (const std::size_t size : sizes_of(measurements.front())) {
-        const std::string passes = crossover_in_words(measurements, size, "naive", "ring");
-        text += passes.empty() ? "" : fmt::format("#   {:>8} {}\n", in_words(size), passes);
+    for (const std::size_t size : common_sizes(measurements)) {
+        const std::string said =
+            ranks_in_words(verdict_over_ranks(measurements, size, kFirst, kSecond));
+        text += said.empty() ? "" : fmt::format("#   {:>8} {}\n", in_words(size), said);
     }
     text = text.empty() ? "" : "# over the number of ranks, between those measured:\n" + text;
     const std::string note = note_if_shared(measurements);
@@ -152,12 +166,12 @@ std::string to_table(const Measured& measured) {
         text += fmt::format(
             fmt::runtime(kLine), point.size_bytes, point.size_bytes / sizeof(float), "float",
             measured.collective.redop, point.algorithm, width,
-            fmt::format("{:.2f}", point.median_s * kMicro),
+            fmt::format("{:.2f}{}", point.median_s * kMicro, point.unsettled.empty() ? ' ' : '?'),
             fmt::format("{:.2f}", point.min_s * kMicro),
             fmt::format("{:.2f}", point.p95_s * kMicro), fmt::format("{:.2f}", row.algbw_gbs),
             fmt::format("{:.2f}", row.busbw_gbs), point.wrong,
-            fmt::format("{}/{}", point.clean, point.run), or_dash(row.vs_naive, "{:.2f}"),
-            or_dash(row.vs_mpi, "{:.2f}"), fmt::format("{:.2f}", row.bound_s * kMicro),
+            fmt::format("{}/{}", point.clean, point.run), marked(measured, point, "naive"),
+            marked(measured, point, "mpi"), fmt::format("{:.2f}", row.bound_s * kMicro),
             row.efficiency ? fmt::format("{:.0f}%", *row.efficiency * 100) : "-",
             point.chose.empty() ? "-" : point.chose, width
         );
@@ -175,20 +189,28 @@ std::string to_table(const std::vector<Measured>& measurements) {
 
 std::string to_csv(const std::vector<Measured>& measurements) {
     std::string text =
-        "size_bytes,count,type,redop,algorithm,time_us,min_us,p95_us,algbw_gbs,busbw_gbs,wrong,"
-        "clean,run,vs_naive,vs_mpi,bound_us,efficiency,chose,ranks\n";
+        "size_bytes,count,type,redop,algorithm,time_us,min_us,p95_us,rank_min_us,rank_mean_us,"
+        "algbw_gbs,"
+        "busbw_gbs,wrong,clean,run,settled,vs_naive,vs_naive_low,vs_naive_high,vs_mpi,vs_mpi_low,"
+        "vs_mpi_high,bound_us,"
+        "efficiency,chose,ranks\n";
     const auto cell = [](std::optional<double> value) {
         return value ? fmt::format("{:.4f}", *value) : std::string();
+    };
+    const auto ratio = [](const std::optional<Interval>& one) {
+        return one ? fmt::format("{:.4f},{:.4f},{:.4f}", one->value, one->low, one->high) : ",,";
     };
     const auto line = [&](const Row& row, const Measured& measured) {
         const Point& point = row.point;
         return fmt::format(
-            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{:.3f},{},{},{}\n",
+            "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{},{"
+            ":.3f},{},{},{}\n",
             point.size_bytes, point.size_bytes / sizeof(float), measured.collective.redop,
             point.algorithm, point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
-            row.algbw_gbs, row.busbw_gbs, point.wrong, point.clean, point.run, cell(row.vs_naive),
-            cell(row.vs_mpi), row.bound_s * kMicro, cell(row.efficiency), point.chose,
-            measured.machine.ranks
+            point.fastest_rank_s * kMicro, point.mean_over_ranks_s * kMicro, row.algbw_gbs,
+            row.busbw_gbs, point.wrong, point.clean, point.run,
+            point.unsettled.empty() ? "yes" : "no", ratio(point.vs_naive), ratio(point.vs_mpi),
+            row.bound_s * kMicro, cell(row.efficiency), point.chose, measured.machine.ranks
         );
     };
     for (const Measured& measured : measurements) {

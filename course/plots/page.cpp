@@ -33,11 +33,18 @@ double spacing_of(const std::vector<Tick>& ticks) {
     return least;
 }
 
+/// Of ratios so many that one can be read off, and no fractions that nobody says.
+std::string y_ticks(const Panel& panel) {
+    return panel.ratios ? "(0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.5,1."
+                          "7,2,2.5,3,4,5,7,10,15,20,30,50,100)"
+                        : "autofreq";
+}
+
 std::vector<double> heights_of(const Curve& curve) {
     std::vector<double> heights;
-    for (const auto& [x, y] : curve.points) {
-        if (y > 0) {
-            heights.push_back(y);
+    for (const Spot& spot : curve.points) {
+        if (spot.y > 0) {
+            heights.push_back(spot.y);
         }
     }
     std::ranges::sort(heights);
@@ -84,9 +91,13 @@ class Drawing {
             const Curve& curve = panel_.curves[i];
             const double aside = curve.limit ? 1.0 : beside(lane++);
             text += fmt::format("{} << EOD\n", block(i));
-            for (const auto& [x, y] : curve.points) {
-                if (y > 0) {
-                    text += fmt::format("{} {}\n", x * aside, y);
+            for (const Spot& spot : curve.points) {
+                if (spot.y > 0) {
+                    const auto [from, to] = spot.range.value_or(std::pair{spot.y, spot.y});
+                    text += fmt::format(
+                        "{} {} {} {} {}\n", spot.x * aside, spot.y, from, to,
+                        spot.grey ? "1" : "NaN"
+                    );
                 }
             }
             text += "EOD\n";
@@ -104,15 +115,18 @@ class Drawing {
         }
         std::string text = fmt::format(
             "set bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset title {}\n"
-            "set yrange [{}:{}]\nset logscale y {}\nset format y '{}'\n"
+            "set yrange [{}:{}]\nset logscale y\nset format y '{}'\nset ytics {}\n"
             "set xrange [{}:{}]\nset xtics rotate by -45 ({})\n"
             "unset arrow\nunset label\nunset object\n",
             below / height, (below + kPlot) / height,
             quoted(panel_.title + (lowest_ < bottom_ ? " (what is lower still lies below)" : "")),
-            bottom_, top_, panel_.y_base, panel_.y_format,
+            bottom_, top_, panel_.y_format, y_ticks(panel_),
             page_.ticks.front().x / std::sqrt(spacing_), right_end(), fmt::join(ticks, ", ")
         );
-        text += between_ticks() + band(last) + names();
+        text += panel_.ratios ? "set arrow from graph 0,first 1 to graph 1,first 1 nohead back lw "
+                                "1.5 lc rgb '#a0a0a0'\n"
+                              : "";
+        text += between_ticks() + bands(last) + names();
         return text + fmt::format("plot {}\n", fmt::join(lines(), ", \\\n  "));
     }
 
@@ -144,31 +158,31 @@ class Drawing {
         return text;
     }
 
-    [[nodiscard]] std::string band(bool named) const {
-        if (!page_.band) {
-            return "";
+    [[nodiscard]] std::string bands(bool named) const {
+        std::string text;
+        for (const Band& band : page_.bands) {
+            text += fmt::format(
+                "set object rectangle from {},graph 0 to {},graph 1 fc rgb '#e4e4e4' fillstyle "
+                "solid "
+                "noborder behind\n",
+                std::max(band.low, page_.ticks.front().x / std::sqrt(spacing_)),
+                std::min(band.high, right_end())
+            );
+            text += named ? fmt::format(
+                                "set label {} at {},graph 0.02 left rotate by 90 offset 0,0 "
+                                "font ',11' textcolor rgb '#606060'\n",
+                                quoted(band.what), std::sqrt(band.low * band.high)
+                            )
+                          : "";
         }
-        const Band& band = *page_.band;
-        std::string text = fmt::format(
-            "set object rectangle from {0},graph 0 to {1},graph 1 fc rgb '#e4e4e4' fillstyle solid "
-            "noborder behind\n"
-            "set arrow from {2},graph 0 to {2},graph 1 nohead back dt 3 lc rgb '#606060'\n",
-            std::max(band.low, page_.ticks.front().x / std::sqrt(spacing_)),
-            std::min(band.high, right_end()), band.x
-        );
-        return named ? text + fmt::format(
-                                  "set label {} at {},graph 0.02 left rotate by 90 offset -0.6,0 "
-                                  "font ',11' textcolor rgb '#606060'\n",
-                                  quoted(band.what), band.x
-                              )
-                     : text;
+        return text;
     }
 
     /// The names to the right, each with a line that leads there from the curve's end.
     [[nodiscard]] std::string names() const {
         std::vector<double> ends;
         for (const Curve& curve : panel_.curves) {
-            ends.push_back(curve.points.empty() ? 0.0 : place_of(curve.points.back().second));
+            ends.push_back(curve.points.empty() ? 0.0 : place_of(curve.points.back().y));
         }
         const std::vector<double> places = apart(ends, kNameHeight / kPlot);
         std::string text;
@@ -194,17 +208,35 @@ class Drawing {
     }
 
     [[nodiscard]] std::vector<std::string> lines() const {
+        std::vector<std::string> ranges;
         std::vector<std::string> all;
         for (std::size_t i = 0; i < panel_.curves.size(); ++i) {
             const Curve& curve = panel_.curves[i];
-            const std::string look =
-                curve.limit ? "lines lw 1.5 dt 2"
-                            : fmt::format("linespoints lw 1 pt {} ps 0.6", curve.style.mark);
-            all.push_back(fmt::format(
-                "{} using 1:2 with {} lc rgb '{}' notitle", block(i), look, curve.style.colour
-            ));
+            const auto& [colour, mark] = curve.style;
+            if (std::ranges::any_of(curve.points, [](const Spot& spot) {
+                    return spot.range.has_value();
+                })) {
+                ranges.push_back(fmt::format(
+                    "{} using 1:3:4 with filledcurves fs transparent solid 0.2 noborder lc rgb "
+                    "'{}' notitle",
+                    block(i), colour
+                ));
+            }
+            const std::string look = curve.limit
+                                         ? "lines lw 1.5 dt 2"
+                                         : fmt::format("linespoints lw 1 pt {} ps 0.6", mark);
+            all.push_back(
+                fmt::format("{} using 1:2 with {} lc rgb '{}' notitle", block(i), look, colour)
+            );
+            if (std::ranges::any_of(curve.points, &Spot::grey)) {
+                all.push_back(fmt::format(
+                    "{} using 1:($2*$5) with points pt {} ps 0.7 lc rgb '#b0b0b0' notitle",
+                    block(i), mark
+                ));
+            }
         }
-        return all;
+        ranges.insert(ranges.end(), all.begin(), all.end());
+        return ranges;
     }
 
     const Page& page_;

@@ -10,11 +10,19 @@
 
 namespace dist::plots {
 
+/// A point of a line, and what is known of it.
+struct Spot {
+    double x = 0;
+    double y = 0;
+    std::optional<std::pair<double, double>> range = {};  // from, to: shaded
+    bool grey = false;                                    // its mark is: nothing follows from it
+};
+
 /// A line, and how it is drawn.
 struct Curve {
     std::string name;
     Style style;
-    std::vector<std::pair<double, double>> points;  // ascending; what is not above zero is left out
+    std::vector<Spot> points;  // ascending; what is not above zero is left out
     bool limit = false;  // dashed and without marks: no measurement; left out where it is far below
 };
 
@@ -27,7 +35,6 @@ struct Tick {
 /// A stretch of the horizontal axis, and what happens there.
 struct Band {
     double low = 0;
-    double x = 0;
     double high = 0;
     std::string what;
 };
@@ -35,17 +42,17 @@ struct Band {
 struct Panel {
     std::string title;
     std::string y_format;  // gnuplot's: "%g"
-    int y_base = 10;
     std::vector<Curve> curves;
     /// Points that are lower than this may lie below the panel, where they would press all others together; the highest one
     /// of each line is in it.
     double cut_below = 0;
+    bool ratios = false;  // a line at 1, and ticks near to it
 };
 
 struct Page {
     std::string title;
     std::vector<Tick> ticks;  // ascending
-    std::optional<Band> band;
+    std::vector<Band> bands;
     std::vector<Panel> panels;
 };
 

@@ -1,3 +1,4 @@
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -5,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "course/lab/crossover.hpp"
 #include "course/lab/measured.hpp"
 #include "course/lab/picture.hpp"
 #include "tests/course/lab_example.hpp"
@@ -57,78 +57,102 @@ TEST_CASE("without naive the picture has ratios to MPI's own, without either no 
     CHECK(gnuplot_script({measured}).find("times as fast") == std::string::npos);
 }
 
-namespace {
-
-/// On 2 ranks naive takes half of ring's time, on 8 twice as long: level at 4.
-std::vector<Measured> over_ranks() {
-    std::vector<Measured> measurements;
-    for (const int ranks : {2, 8}) {
-        Measured measured = example();
-        measured.machine.ranks = ranks;
-        measured.machine.ranks_per_node = ranks;
-        measured.machine.cores = 2;
-        measured.bound.p = ranks;
-        for (Point& one : measured.points) {
-            one.median_s = one.algorithm == "ring" ? 1.0 : ranks == 2 ? 0.5 : 2.0;
-            one.p95_s = one.median_s * 1.2;
-        }
-        measurements.push_back(measured);
-    }
-    return measurements;
+TEST_CASE(
+    "a ratio is shaded from end to end of its interval; a grey mark says that nothing follows from "
+    "it"
+) {
+    Measured measured = example();
+    const std::string before = gnuplot_script({measured});
+    CHECK(before.find("with filledcurves") != std::string::npos);
+    CHECK(before.find("b0b0b0") == std::string::npos);
+    Point& ring = measured.points[4];
+    REQUIRE(ring.algorithm == "ring");
+    ring.vs_naive = Interval{1.01, 0.9, 1.1};
+    CHECK(gnuplot_script({measured}).find(" 1.01 0.9 1.1 1\n") != std::string::npos);
+    CHECK(gnuplot_script({measured}).find("lc rgb '#b0b0b0'") != std::string::npos);
+    ring.vs_naive = about(4);
+    ring.unsettled = "a reason";
+    CHECK(gnuplot_script({measured}).find(" 4 3.8 4.2 1\n") != std::string::npos);
+    ring.vs_naive = Interval{4, 0, std::numeric_limits<double>::infinity()};
+    CHECK(gnuplot_script({measured}).find(" 4 4 4 1\n") != std::string::npos);
 }
 
-}  // namespace
+TEST_CASE("the stretch in which one passes the other is shaded, each with its name") {
+    Measured measured = example();
+    CHECK(gnuplot_script({measured}).find("passes") == std::string::npos);
+    measured.points[1].vs_naive = about(0.5);
+    const std::string script = gnuplot_script({measured});
+    CHECK(
+        script.find("set object rectangle from 1024,graph 0 to 1048576,graph 1") !=
+        std::string::npos
+    );
+    CHECK(script.find("set label 'ring passes naive' at 32768,graph") != std::string::npos);
+}
 
-TEST_CASE("over several numbers of ranks a report says from which one on the ring is faster") {
-    const std::vector<Measured> measurements = over_ranks();
-    const auto at = crossover_of(measurements, 1024, "naive", "ring");
-    REQUIRE(at.has_value());
-    CHECK(at->x == Approx(4));
-    CHECK(at->low < 3.9);
-    CHECK(at->low > 3);
-    CHECK(at->high > 4.1);
-    CHECK(at->high < 5);
-    const std::string text = crossover_in_words(measurements, 1048576, "naive", "ring");
-    INFO(text);
-    CHECK(text.starts_with("ring passes naive at 4 ranks (from 3."));
-    CHECK(text.ends_with("by the spread of the times; measured at 2 ranks and 8 ranks)"));
+TEST_CASE("over several numbers of ranks the picture has a line for each, over the sizes") {
+    std::vector<Measured> measurements{example(), example(), example()};
+    for (const std::size_t i : {0U, 1U, 2U}) {
+        measurements[i].machine.ranks = std::vector{1, 2, 8}[i];
+    }
+    const std::string script = gnuplot_script(measurements);
+    CHECK(script.find("'ring: times as fast as naive'") != std::string::npos);
+    for (const char* const name :
+         {"'ring, 2 ranks'", "'ring, 8 ranks'", "'naive, 2 ranks'", "'naive, 8 ranks'"}) {
+        CHECK(script.find(name) != std::string::npos);
+    }
+    CHECK(script.find("1 ranks") == std::string::npos);
+    CHECK(script.find("'1 KiB' 1024, '1 MiB' 1048576") != std::string::npos);
+}
+
+TEST_CASE("sizes that nobody asked for have no tick, nor have more of them than can be read") {
+    Measured measured = example();
+    measured.points.insert(measured.points.begin() + 3, point("naive", 16384, 1e-3));
+    measured.points[3].between = true;
+    CHECK(gnuplot_script({measured}).find("'16 KiB'") == std::string::npos);
+    measured.points.clear();
+    for (std::size_t size = 1024; size <= 65536; size += 256) {
+        measured.points.push_back(point("naive", size, 1e-3));
+    }
+    const std::string script = gnuplot_script({measured});
+    const std::string ticks = script.substr(
+        script.rfind("set xtics"),
+        script.find('\n', script.rfind("set xtics")) - script.rfind("set xtics")
+    );
+    const auto n = std::count(ticks.begin(), ticks.end(), ',');
+    CHECK(n > 15);
+    CHECK(n < 25);
+}
+
+TEST_CASE("over the number of ranks, each size has its own sentence") {
+    std::vector<Measured> measurements{example(), example(), example()};
+    for (const std::size_t i : {0U, 1U, 2U}) {
+        measurements[i].machine.ranks = std::vector{1, 2, 8}[i];
+        measurements[i].machine.ranks_per_node = measurements[i].machine.ranks;
+        measurements[i].machine.cores = 2;
+    }
+    measurements[1].points[1].vs_naive = about(0.5);
+    measurements[2].points[4].vs_naive = about(1.0);
     const std::string table = to_table(measurements);
-    CHECK(table.find("#      1 MiB " + text + "\n") != std::string::npos);
+    CHECK(
+        table.find("#      1 KiB ring passes naive between 2 ranks and 8 ranks\n") !=
+        std::string::npos
+    );
+    CHECK(
+        table.find("#      1 MiB ring is faster at 2 ranks; undecided at 8 ranks\n") !=
+        std::string::npos
+    );
     CHECK(table.find("# 8 ranks share 2 cores, so times also show") != std::string::npos);
     const auto document = nlohmann::json::parse(to_json(measurements));
-    CHECK(document["ranks"] == nlohmann::json::array({2, 8}));
+    CHECK(document["ranks"] == nlohmann::json::array({1, 2, 8}));
     CHECK(document["runs"][1]["points"].size() == 6);
     CHECK(document["notes"][0].get<std::string>().starts_with("8 ranks share 2 cores"));
-    REQUIRE(document["ring_passes_naive_ranks"].size() == 2);
-    CHECK(document["ring_passes_naive_ranks"][1]["size_bytes"] == 1048576);
-    CHECK(document["ring_passes_naive_ranks"][1]["crossover"]["at"].get<double>() == Approx(4));
-    CHECK(document["ring_passes_naive_ranks"][1]["in_words"] == text);
-    CHECK(lines_of(to_csv(measurements)).size() == 13);
+    REQUIRE(document["verdicts"].size() == 2);
+    CHECK(document["verdicts"][0]["size_bytes"] == 1024);
+    CHECK(document["verdicts"][0]["crossings"][0]["low_ranks"] == 2);
+    CHECK(document["verdicts"][0]["standings"].size() == 2);
+    CHECK(lines_of(to_csv(measurements)).size() == 19);
     CHECK(lines_of(to_csv(measurements)).back().ends_with(",8"));
-}
-
-TEST_CASE("who is faster on any number of ranks passes nobody; one rank counts for nothing") {
-    std::vector<Measured> measurements = over_ranks();
-    for (Point& one : measurements.front().points) {
-        one.median_s = one.algorithm == "ring" ? 1.0 : 2.0;
-    }
-    CHECK(
-        crossover_in_words(measurements, 1024, "naive", "ring") ==
-        "ring is faster at every number of ranks measured"
-    );
-    measurements.front().machine.ranks = 1;
-    CHECK(crossover_in_words(measurements, 1024, "naive", "ring").empty());
-}
-
-TEST_CASE(
-    "the picture over ranks has a tick for each number, at the largest size, and shades where the "
-    "ring passes"
-) {
-    const std::string script = gnuplot_script(over_ranks());
-    CHECK(
-        script.find("'1 MiB all_reduce of float32, over the number of ranks: ") != std::string::npos
-    );
-    CHECK(script.find("'2 ranks' 2, '8 ranks' 8") != std::string::npos);
-    CHECK(script.find("set label 'ring passes naive' at 4,graph") != std::string::npos);
-    CHECK(script.find("set object rectangle from 3.") != std::string::npos);
+    // what one number of ranks only closed in on is compared with nothing
+    measurements[1].points.push_back(point("naive", 2048, 1.0));
+    CHECK(nlohmann::json::parse(to_json(measurements))["verdicts"].size() == 2);
 }

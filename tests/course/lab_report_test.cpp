@@ -6,7 +6,6 @@
 
 #include "course/algorithms/registry.hpp"
 #include "course/lab/bound.hpp"
-#include "course/lab/crossover.hpp"
 #include "course/lab/measured.hpp"
 #include "tests/course/lab_example.hpp"
 #include "tests/harness/catch2.hpp"
@@ -30,58 +29,6 @@ TEST_CASE("what may share memory is bound by what it reads and writes, not by me
     CHECK(bound.seconds(4000, Means::library) == Approx(4000 / 2e9));
 }
 
-TEST_CASE("two times cross where their lines do, on logarithmic axes; their errors move that") {
-    // 4 times as fast, then 4 times as slow: level in the middle of 1 and 4
-    const auto at = crossover({{100, 1, 0}, {10000, 16, 0}}, {{100, 4, 0}, {10000, 4, 0}});
-    REQUIRE(at.has_value());
-    CHECK(at->x == Approx(1000));
-    CHECK(at->low == Approx(at->high));
-    const auto unsure = crossover({{100, 1, 0.5}, {10000, 16, 8}}, {{100, 4, 1}, {10000, 4, 1}});
-    REQUIRE(unsure.has_value());
-    CHECK(unsure->x == Approx(1000));
-    CHECK(unsure->low < 700);
-    CHECK(unsure->high > 1400);
-    // what one wins back counts for nothing: the last change
-    const auto twice = crossover(
-        {{1, 1, 0}, {10, 4, 0}, {100, 1, 0}, {1000, 4, 0}},
-        {{1, 2, 0}, {10, 2, 0}, {100, 2, 0}, {1000, 2, 0}}
-    );
-    REQUIRE(twice.has_value());
-    CHECK(twice->x > 100);
-    CHECK_FALSE(crossover({{1, 4, 0}, {2, 4, 0}}, {{1, 1, 0}, {2, 1, 0}}).has_value());
-    CHECK_FALSE(crossover({{1, 1, 0}, {2, 1, 0}}, {{1, 4, 0}, {2, 4, 0}}).has_value());
-    CHECK_FALSE(crossover({{1, 1, 0}}, {}).has_value());
-}
-
-TEST_CASE("a report says from which size on the ring is faster, and how sure that is") {
-    Measured measured = example();
-    CHECK(crossover_in_words(measured, "naive", "ring") == "ring is faster at every size measured");
-    CHECK(crossover_in_words(measured, "ring", "naive") == "ring is faster at every size measured");
-    CHECK(crossover_in_words(measured, "naive", "tree").empty());
-    measured.points.front().median_s = 1e-6;  // naive at 1 KiB
-    measured.points.front().p95_s = 1.1e-6;
-    const std::string text = crossover_in_words(measured, "naive", "ring");
-    INFO(text);
-    CHECK(text.starts_with("ring passes naive at "));
-    CHECK(text.ends_with("by the spread of the times; measured at 1 KiB and 1 MiB)"));
-    CHECK(to_table(measured).find("# " + text + "\n") != std::string::npos);
-    const auto at = crossover_of(measured, "naive", "ring");
-    REQUIRE(at.has_value());
-    CHECK(at->low < at->x);
-    CHECK(at->x < at->high);
-}
-
-TEST_CASE("a busy machine is told, a quiet one is not") {
-    Measured measured = example();
-    CHECK(note_if_busy(measured.points).empty());  // 9 of 10 were clean
-    CHECK(note_if_busy({}).empty());
-    for (Point& one : measured.points) {
-        one.clean = 7;
-    }
-    CHECK(note_if_busy(measured.points).starts_with("the machine was busy: 30 % of all iterations")
-    );
-}
-
 TEST_CASE("rows hold bandwidths, ratios and efficiency") {
     const std::vector<Row> all = rows(example());
     REQUIRE(all.size() == 6);
@@ -89,17 +36,9 @@ TEST_CASE("rows hold bandwidths, ratios and efficiency") {
     CHECK(ring.point.algorithm == "ring");
     CHECK(ring.algbw_gbs == Approx(1.0).epsilon(0.01));
     CHECK(ring.busbw_gbs == Approx(1.5).epsilon(0.01));
-    CHECK(ring.vs_naive.value() == Approx(4.0));
-    CHECK(ring.vs_mpi.value() == Approx(2.0));
     CHECK(ring.bound_s == Approx(1.5 * 1048576 / 3e9));
     CHECK(ring.efficiency.value() == Approx(0.5).epsilon(0.01));
     CHECK(all[5].bound_s == Approx(1048576 / 3e9));  // mpi: nobody knows whether by messages
-}
-
-TEST_CASE("a ratio to an algorithm that was not measured is left empty") {
-    Measured measured = example();
-    std::erase_if(measured.points, [](const Point& p) { return p.algorithm == "naive"; });
-    CHECK_FALSE(rows(measured).front().vs_naive);
 }
 
 TEST_CASE("the table has nccl-tests' columns first, a line a point, and remarks after #") {
@@ -127,7 +66,7 @@ TEST_CASE("CSV has one line for the names and one for each point, all with as ma
     const std::vector<std::string> lines = lines_of(to_csv({example()}));
     REQUIRE(lines.size() == 7);
     for (const std::string& line : lines) {
-        CHECK(std::count(line.begin(), line.end(), ',') == 18);
+        CHECK(std::count(line.begin(), line.end(), ',') == 25);
     }
 }
 
@@ -137,7 +76,7 @@ TEST_CASE("JSON holds the machine, the points and a fit for each algorithm") {
     CHECK(document["ranks"] == 4);
     CHECK(document["seed"] == 7);
     CHECK(document["points"].size() == 6);
-    CHECK(document["points"][4]["vs_mpi"].get<double>() == Approx(2.0));
+    CHECK(document["points"][4]["vs_mpi"]["ratio"].get<double>() == Approx(2.0));
     REQUIRE(document["fits"].size() == 3);
     CHECK(document["fits"][1]["alpha_us"].get<double>() == Approx(1.0));
     CHECK(document["fits"][1]["beta_gbs"].get<double>() == Approx(1.0));

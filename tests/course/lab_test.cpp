@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "course/algorithms/crossing.hpp"
 #include "course/algorithms/registry.hpp"
 #include "course/algorithms/units.hpp"
 #include "course/lab/mine.hpp"
@@ -218,4 +219,19 @@ TEST_CASE("without the student's library `mine` is left out, with the reason") {
         "mine is left out: ./shardlings gives your code (--mine FILE) once its exercise passes"
     );
     CHECK(algorithms.size() == 9);
+}
+
+TEST_CASE("two exact times cross where their lines do, on logarithmic axes") {
+    // 4 times as fast, then 4 times as slow: level in the middle of 1 and 4
+    const auto at = crossover({{100, 1}, {10000, 16}}, {{100, 4}, {10000, 4}});
+    REQUIRE(at.has_value());
+    CHECK(at->x == Approx(1000));
+    // what one wins back counts for nothing: the last change
+    const auto twice =
+        crossover({{1, 1}, {10, 4}, {100, 1}, {1000, 4}}, {{1, 2}, {10, 2}, {100, 2}, {1000, 2}});
+    REQUIRE(twice.has_value());
+    CHECK(twice->x > 100);
+    CHECK_FALSE(crossover({{1, 4}, {2, 4}}, {{1, 1}, {2, 1}}).has_value());
+    CHECK_FALSE(crossover({{1, 1}, {2, 1}}, {{1, 4}, {2, 4}}).has_value());
+    CHECK_FALSE(crossover({{1, 1}}, {}).has_value());
 }

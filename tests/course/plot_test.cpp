@@ -271,12 +271,12 @@ TEST_CASE("names that would stand on each other move apart, as little as they ha
 }
 
 TEST_CASE("lines of the same height show all their marks: each has a lane between the ticks") {
-    const std::vector<std::pair<double, double>> points{{1, 1e-3}, {4, 1e-3}, {16, 1e-3}};
+    const std::vector<Spot> points{{1, 1e-3}, {4, 1e-3}, {16, 1e-3}};
     const Page page{
         .title = "title",
         .ticks = {{1, "one"}, {4, "four"}, {16, "sixteen"}},
-        .band = {},
-        .panels = {{"time", "%g", 10, {{"a", kStyles[0], points}, {"b", kStyles[1], points}}}}};
+        .bands = {},
+        .panels = {{"time", "%g", {{"a", kStyles[0], points}, {"b", kStyles[1], points}}}}};
     const std::string script = script_of(page);
     const auto first_x = [&](const std::string& block) {
         return std::stod(script.substr(script.find(block + " << EOD\n") + block.size() + 8));
@@ -293,8 +293,8 @@ TEST_CASE("a few points that are far below the others end a panel only where tha
     Page page{
         .title = "title",
         .ticks = {{1, "1"}, {2, "2"}, {4, "4"}},
-        .band = {},
-        .panels = {{"ratio", "%g", 2, {{"a", kStyles[0], {{1, 0.01}, {2, 1}, {4, 2}}}}}}};
+        .bands = {},
+        .panels = {{"ratio", "%g", {{"a", kStyles[0], {{1, 0.01}, {2, 1}, {4, 2}}}}}}};
     CHECK(script_of(page).find("set yrange [0.008:2.5]") != std::string::npos);
     page.panels.front().cut_below = 0.5;
     const std::string cut = script_of(page);
