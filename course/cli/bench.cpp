@@ -108,7 +108,7 @@ void run_and_print(
         passed_on.emplace_back("--progress");  // under mpirun it cannot see the terminal
     }
     const Said said(context);
-    passed_on.emplace_back("--to");
+    passed_on.emplace_back("--answer");
     passed_on.emplace_back(said.file());
     context.status = run_ranks(context, ranks, Purpose::measure, program, passed_on);
     fmt::print("{}", said.text());

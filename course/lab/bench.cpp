@@ -3,10 +3,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include <mpi.h>
 
@@ -15,6 +19,7 @@
 #include "course/files/atomic_file.hpp"
 #include "course/lab/bound.hpp"
 #include "course/lab/choice.hpp"
+#include "course/lab/formats.hpp"
 #include "course/lab/gloo.hpp"
 #include "course/lab/machine.hpp"
 #include "course/lab/measure.hpp"
@@ -69,99 +74,121 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
     }
 }
 
-/// Measures naive and ring between the sizes where one, and where the other is the faster.
-void close_in(
-    Measured& measured,
-    const Effort& effort,
-    Workspace& workspace,
-    const Communicator& comm,
-    Progress& progress
-) {
-    std::vector<Algorithm> pair;
-    std::ranges::copy_if(measured.algorithms, std::back_inserter(pair), [](const Algorithm& one) {
-        return one.name == kFirst || one.name == kSecond;
-    });
-    for (;;) {
-        const auto size_bytes = next_size(verdict_over_sizes(measured, kFirst, kSecond));
-        if (!size_bytes) {
-            break;
-        }
-        const auto show = [&](double fraction) {
-            progress.show(
-                fmt::format("where {} passes {}: {}", kSecond, kFirst, in_words(*size_bytes)),
-                fraction
+/// Measures one number of ranks, size by size.
+class Measuring {
+  public:
+    Measuring(const Options& options, const Communicator& comm)
+        : options_(options), comm_(comm), progress_(options.progress, comm) {}
+
+    Measured measure() {
+        prepare();
+        for (const std::size_t size_bytes : sizes_bytes_) {
+            const std::string ranks =
+                options_.ranks.size() > 1 ? fmt::format(" on {} ranks", comm_.size()) : "";
+            const auto show = shown_as(
+                fmt::format("{} of {}{}", measured_.collective.name, in_words(size_bytes), ranks)
             );
-        };
-        const Measurements calls =
-            measure_size(pair, *size_bytes, effort, workspace, nullptr, comm, show);
-        for (Point point : points_of(calls, pair, *size_bytes)) {
-            point.between = true;
-            measured.points.push_back(point);
+            show(0.0);
+            Choice choice;
+            if (has(kAuto)) {
+                choice = choose_by_trial(size_bytes, effort_, *workspace_, comm_);
+                measured_.choices.push_back(choice);
+            }
+            add(measured_.algorithms, size_bytes, choice, false, show);
+        }
+        if (options_.iterations == 0) {
+            close_in();
+        }
+        return std::move(measured_);
+    }
+
+  private:
+    void prepare() {
+        measured_.machine = describe_machine(comm_);
+        measured_.seed = options_.seed;
+        effort_ = {
+            .budget_s = options_.budget_s,
+            .limit_s = options_.limit_s,
+            .iterations = options_.iterations,
+            .warm_ups = options_.warm_ups,
+            .keep_disturbed = measured_.machine.oversubscribed()};
+        check_memory(sizes_bytes_, measured_.machine.ranks_per_node);
+        check_outputs({options_.csv, options_.raw}, options_.svg, comm_);
+        choose_algorithms(measured_, options_, comm_);
+        progress_.show("probing messages and memory", 0.0);
+        measured_.bound =
+            probe_lower_bound(measured_.collective, sizes_bytes_, options_.budget_s / 4, comm_);
+        workspace_.emplace(
+            measured_.collective, sizes_bytes_.back() / sizeof(float), comm_, options_.seed
+        );
+    }
+
+    /// Measures naive and ring between the sizes where one, and where the other is the faster.
+    void close_in() {
+        std::vector<Algorithm> pair;
+        std::ranges::copy_if(
+            measured_.algorithms, std::back_inserter(pair),
+            [](const Algorithm& one) { return one.name == kFirst || one.name == kSecond; }
+        );
+        while (const auto size_bytes = next_size(verdict_over_sizes(measured_, kFirst, kSecond))) {
+            const auto show = shown_as(
+                fmt::format("where {} and {} cross: {}", kFirst, kSecond, in_words(*size_bytes))
+            );
+            add(pair, *size_bytes, {}, true, show);
+        }
+        std::ranges::stable_sort(measured_.points, {}, &Point::size_bytes);
+    }
+
+    void add(
+        const std::vector<Algorithm>& algorithms,
+        std::size_t size_bytes,
+        const Choice& choice,
+        bool between,
+        const std::function<void(double)>& show
+    ) {
+        Measurements calls = measure_size(
+            algorithms, size_bytes, effort_, *workspace_, choice.best.run, comm_, show
+        );
+        for (Point point : points_of(calls, algorithms, size_bytes)) {
+            point.chose = point.algorithm == kAuto ? choice.best.name : "";
+            point.between = between;
+            measured_.points.push_back(point);
+        }
+        if (!options_.raw.empty() && comm_.rank() == 0) {
+            std::vector<std::string> names;
+            for (const Algorithm& one : algorithms) {
+                names.emplace_back(one.name);
+            }
+            measured_.raw.push_back({size_bytes, names, std::move(calls.blocks)});
         }
     }
-    std::ranges::stable_sort(measured.points, {}, &Point::size_bytes);
-}
 
-Measured measure(const Options& options, const Communicator& comm) {
-    Measured measured{
-        .collective = find_collective(options.collective),
+    [[nodiscard]] bool has(std::string_view algorithm) const {
+        return std::ranges::find(measured_.algorithms, algorithm, &Algorithm::name) !=
+               measured_.algorithms.end();
+    }
+
+    std::function<void(double)> shown_as(const std::string& what) {
+        return [this, what](double fraction) { progress_.show(what, fraction); };
+    }
+
+    const Options& options_;
+    const Communicator& comm_;
+    Progress progress_;
+    Measured measured_{
+        .collective = find_collective(options_.collective),
         .algorithms = {},
         .machine = {},
         .notes = {},
         .bound = {},
         .choices = {},
-        .points = {}};
-    measured.machine = describe_machine(comm);
-    measured.seed = options.seed;
-    const std::vector<std::size_t> sizes_bytes =
-        measured.collective.moves_data() ? options.sizes_bytes : std::vector{sizeof(float)};
-    check_memory(sizes_bytes, measured.machine.ranks_per_node);
-    check_outputs(options.csv, options.svg, comm);
-    choose_algorithms(measured, options, comm);
-    const std::string ranks =
-        options.ranks.size() > 1 ? fmt::format(" on {} ranks", comm.size()) : "";
-    Progress progress(options.progress, comm);
-    progress.show("probing messages and memory", 0.0);
-    measured.bound =
-        probe_lower_bound(measured.collective, sizes_bytes, options.budget_s / 4, comm);
-    Workspace workspace(
-        measured.collective, sizes_bytes.back() / sizeof(float), comm, options.seed
-    );
-    const bool with_auto = std::ranges::find(measured.algorithms, kAuto, &Algorithm::name) !=
-                           measured.algorithms.end();
-    const Effort effort{
-        .budget_s = options.budget_s,
-        .limit_s = options.limit_s,
-        .iterations = options.iterations,
-        .warm_ups = options.warm_ups,
-        .keep_disturbed = measured.machine.oversubscribed()};
-    for (const std::size_t size_bytes : sizes_bytes) {
-        const auto show = [&](double fraction) {
-            progress.show(
-                fmt::format("{} of {}{}", measured.collective.name, in_words(size_bytes), ranks),
-                fraction
-            );
-        };
-        show(0.0);
-        Run chosen = nullptr;
-        std::string chose;
-        if (with_auto) {
-            measured.choices.push_back(choose_by_trial(size_bytes, effort, workspace, comm));
-            chosen = measured.choices.back().best.run;
-            chose = measured.choices.back().best.name;
-        }
-        const Measurements calls =
-            measure_size(measured.algorithms, size_bytes, effort, workspace, chosen, comm, show);
-        for (Point point : points_of(calls, measured.algorithms, size_bytes)) {
-            point.chose = point.algorithm == kAuto ? chose : "";
-            measured.points.push_back(point);
-        }
-    }
-    if (options.iterations == 0) {
-        close_in(measured, effort, workspace, comm, progress);
-    }
-    return measured;
-}
+        .points = {},
+        .raw = {}};
+    std::vector<std::size_t> sizes_bytes_ =
+        measured_.collective.moves_data() ? options_.sizes_bytes : std::vector{sizeof(float)};
+    Effort effort_;
+    std::optional<Workspace> workspace_;
+};
 
 /// Waits until all ranks are here, and leaves the core meanwhile to those that measure.
 void wait_asleep(const Communicator& comm) {
@@ -189,7 +216,7 @@ std::vector<Measured> measure_all(const Options& options, const Communicator& co
         std::string refusal;
         if (some.size() > 0) {
             try {
-                measurements.push_back(measure(options, some));
+                measurements.push_back(Measuring(options, some).measure());
             } catch (const UsageError& error) {
                 refusal = error.what();
             } catch (const std::invalid_argument& error) {
@@ -213,10 +240,15 @@ void print(const Options& options, const std::string& text) {
 
 /// Prints and writes what was asked for.
 void publish(const Options& options, const std::vector<Measured>& measurements) {
-    const std::string text = options.json         ? to_json(measurements)
-                             : options.csv == "-" ? to_csv(measurements)
-                                                  : to_table(measurements);
+    const std::string text = options.json               ? to_json(measurements)
+                             : options.csv == "-"       ? to_csv(measurements)
+                             : options.format == "nccl" ? to_nccl_format(measurements)
+                             : options.format == "osu"  ? to_osu_format(measurements)
+                                                        : to_table(measurements);
     print(options, text);
+    if (!options.raw.empty()) {
+        files::write_atomically(options.raw, to_raw(measurements));
+    }
     if (!options.csv.empty() && options.csv != "-") {
         files::write_atomically(options.csv, to_csv(measurements));
     }

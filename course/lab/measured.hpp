@@ -16,6 +16,13 @@
 
 namespace dist::lab {
 
+/// All calls at one size.
+struct RawCalls {
+    std::size_t size_bytes = 0;
+    std::vector<std::string> algorithms;
+    std::vector<Block> blocks;
+};
+
 /// Everything that one run of the bench found out.
 struct Measured {
     Collective collective;
@@ -26,6 +33,7 @@ struct Measured {
     LowerBound bound;
     std::vector<Choice> choices;  // of `auto`, by size
     std::vector<Point> points;    // by size, then in the order of the algorithms
+    std::vector<RawCalls> raw;    // empty unless it is wanted
 };
 
 /// The sizes that were measured.

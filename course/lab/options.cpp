@@ -22,6 +22,25 @@ void each_once(std::vector<T>& values) {
     values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
+/// Sizes from the first to the last, each `factor` times the one before, in whole floats.
+///
+/// Errors  UsageError if the last is less than the first.
+std::vector<std::string> sizes_between(std::size_t first, std::size_t last, double factor) {
+    if (last < first) {
+        throw UsageError(fmt::format(
+            "--from {} --to {}: the largest size is less than the smallest", first, last
+        ));
+    }
+    std::vector<std::string> sizes;
+    for (auto bytes = static_cast<double>(first); bytes <= static_cast<double>(last) * (1 + 1e-9);
+         bytes *= factor) {
+        sizes.push_back(
+            std::to_string(static_cast<std::size_t>(bytes / sizeof(float)) * sizeof(float))
+        );
+    }
+    return sizes;
+}
+
 }  // namespace
 
 std::size_t parse_size(const std::string& text) {
@@ -56,9 +75,22 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.footer(list_of_algorithms());
     app.add_option("collective", options.collective, "What to measure: " + collectives_in_words())
         ->required();
-    app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+    CLI::Option* const listed =
+        app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
+            ->delimiter(',')
+            ->allow_extra_args(false);
+    std::string from;
+    std::string to_size;
+    double factor = 2.0;
+    CLI::Option* const begin =
+        app.add_option("--from", from, "Smallest size, of those up to --to, instead of --sizes")
+            ->excludes(listed);
+    CLI::Option* const end = app.add_option("--to", to_size, "Largest size")->needs(begin);
+    begin->needs(end);
+    app.add_option("--factor", factor, "Each size is so many times the one before")
+        ->capture_default_str()
+        ->needs(begin)
+        ->check(CLI::Range(1.01, 1e6));
     app.add_option(
            "--algorithms", options.algorithms, "Which ones: naive,ring,mpi,... (default: all)"
     )
@@ -89,11 +121,16 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
     app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
+    app.add_option("--raw", options.raw, "Write every timed call, as CSV");
+    app.add_option(
+           "--format", options.format, "Print as other benchmarks do: nccl (nccl-tests) or osu"
+    )
+        ->check(CLI::IsMember({"nccl", "osu"}));
     app.add_option(
         "--svg", options.svg,
         "Draw times, and ratios to naive, with gnuplot; of several --ranks over these"
     );
-    app.add_option("--to", options.to, "Write here what would go to standard output")
+    app.add_option("--answer", options.to, "Write here what would go to standard output")
         ->group("");  // for the command: see bench.cpp
     app.add_flag("--progress", options.progress, "Show progress on standard error");
     try {
@@ -106,6 +143,13 @@ Options parse_options(int argc, char** argv, std::string& help) {
     }
     if (options.json && options.csv == "-") {
         throw UsageError("--json and --csv - both want standard output; give --csv a file");
+    }
+    if (!options.format.empty() && (options.json || options.csv == "-")) {
+        throw UsageError("--format, --json and --csv - all want standard output; give --csv a file"
+        );
+    }
+    if (!from.empty()) {
+        sizes = sizes_between(parse_size(from), parse_size(to_size), factor);
     }
     std::transform(sizes.begin(), sizes.end(), std::back_inserter(options.sizes_bytes), parse_size);
     each_once(options.sizes_bytes);

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <mpi.h>
 
@@ -27,18 +28,20 @@ inline void agree_on(const std::string& refusal, const Communicator& comm) {
 
 /// Refuses what would be noticed only after a long measurement. Files are rank 0's; all ranks hear.
 ///
-/// csv     file, "-" or nothing.
+/// files   to write, each "-" or empty if there is none.
 /// svg     file, or nothing: then gnuplot is not needed.
 ///
 /// Errors  UsageError, on every rank.
 inline void check_outputs(
-    const std::string& csv, const std::string& svg, const Communicator& comm
+    const std::vector<std::string>& files, const std::string& svg, const Communicator& comm
 ) {
     std::string refusal;
     if (comm.rank() == 0) {
         try {
-            if (!csv.empty() && csv != "-") {
-                files::check_writable(csv);
+            for (const std::string& file : files) {
+                if (!file.empty() && file != "-") {
+                    files::check_writable(file);
+                }
             }
             if (!svg.empty()) {
                 files::check_writable(svg);

@@ -26,7 +26,7 @@ void add_step_options(CLI::App& app, StepOptions& options, const std::vector<std
         ->check(CLI::IsMember(ways))
         ->allow_extra_args(false);
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
-    app.add_option("--to", options.to, "Write here what would go to standard output")->group("");
+    app.add_option("--answer", options.to, "Write here what would go to standard output")->group("");
     app.add_flag("--progress", options.progress, "Show progress on standard error");
 }
 

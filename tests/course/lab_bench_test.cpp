@@ -215,7 +215,7 @@ TEST_CASE("what cannot be written is an error of one line that names the file") 
     if (!fs::exists("/dev/full")) {
         return;
     }
-    for (const char* option : {"--to", "--csv"}) {
+    for (const char* option : {"--answer", "--csv", "--raw"}) {
         const Outcome run =
             bench(folder, fmt::format("all_reduce --sizes 4 --iterations 1 {} /dev/full", option));
         INFO(run.err);
@@ -250,4 +250,34 @@ TEST_CASE("bad arguments are answered by one line, once, and status 2") {
         CHECK(complaint.starts_with("bench: " + sentence));
         CHECK(std::count(complaint.begin(), complaint.end(), '\n') == 1);
     }
+}
+
+TEST_CASE("raw samples hold every timed call, and formats of others come from the same run") {
+    const Folder folder;
+    const fs::path raw = folder.path / "raw.csv";
+    const Outcome run = bench(
+        folder, fmt::format(
+                    "all_reduce --sizes 4,64K --iterations 30 --algorithms naive,mpi --format nccl "
+                    "--raw {}",
+                    raw.string()
+                )
+    );
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    CHECK(run.out.find("# naive of all_reduce on 2 ranks") != std::string::npos);
+    CHECK(run.out.find("# Out of bounds values : 0 OK") != std::string::npos);
+    const std::string calls = text_of(raw);
+    CHECK(std::count(calls.begin(), calls.end(), '\n') == 1 + 2 * 2 * 30);
+}
+
+TEST_CASE("times that do not settle end at the limit, and are said to be so") {
+    const Folder folder;
+    const Outcome run = bench(
+        folder, "all_reduce --sizes 4 --algorithms naive,ring --budget 0.001 --limit 0.002 --json"
+    );
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    const auto document = nlohmann::json::parse(run.out);
+    CHECK(document["points"].size() >= 2);
+    CHECK(document["verdict"]["standings"].size() >= 1);
 }

@@ -46,7 +46,8 @@ inline dist::lab::Measured example() {
         .notes = {"mine is left out: a reason"},
         .bound = {},
         .choices = {},
-        .points = {}};
+        .points = {},
+        .raw = {}};
     measured.machine.ranks = 4;
     measured.bound = {.p = 4, .received = 1.5, .hop_s = 1e-6, .pass_bytes_per_s = {{262144, 3e9}}};
     for (const std::size_t size_bytes : {1024U, 1048576U}) {

@@ -221,6 +221,35 @@ TEST_CASE("without the student's library `mine` is left out, with the reason") {
     CHECK(algorithms.size() == 9);
 }
 
+TEST_CASE("sizes may be a row: from, to, factor") {
+    using Sizes = std::vector<std::size_t>;
+    CHECK(
+        parse({"all_reduce", "--from", "4K", "--to", "64K"}).sizes_bytes ==
+        Sizes{4096, 8192, 16384, 32768, 65536}
+    );
+    CHECK(
+        parse({"all_reduce", "--from", "4", "--to", "100", "--factor", "3"}).sizes_bytes ==
+        Sizes{4, 12, 36}
+    );
+    CHECK(
+        parse({"all_reduce", "--from", "10K", "--to", "20K", "--factor", "1.5"}).sizes_bytes ==
+        Sizes{10240, 15360}
+    );
+    CHECK(refusal([] {
+              parse({"all_reduce", "--from", "8K", "--to", "4K"});
+          }).starts_with("--from 8192 --to 4096"));
+    CHECK_FALSE(refusal([] { parse({"all_reduce", "--from", "8K"}); }).empty());
+    CHECK_FALSE(refusal([] {
+                    parse({"all_reduce", "--from", "4K", "--to", "8K", "--sizes", "1K"});
+                }).empty());
+    CHECK(refusal([] {
+              parse({"all_reduce", "--format", "imb"});
+          }).find("--format") != std::string::npos);
+    CHECK(refusal([] {
+              parse({"all_reduce", "--format", "osu", "--json"});
+          }).starts_with("--format, --json"));
+}
+
 TEST_CASE("two exact times cross where their lines do, on logarithmic axes") {
     // 4 times as fast, then 4 times as slow: level in the middle of 1 and 4
     const auto at = crossover({{100, 1}, {10000, 16}}, {{100, 4}, {10000, 4}});

@@ -196,7 +196,7 @@ int run(int argc, char** argv, const Communicator& comm) {
         if (!help.empty()) {
             return help;
         }
-        check_outputs("", options.svg, comm);
+        check_outputs({}, options.svg, comm);
         return measure(options, comm);
     });
 }
