@@ -25,13 +25,15 @@ namespace dist::cli {
 namespace {
 
 constexpr const char* kOptions =
-    "Prints each time next to naive, MPI and a lower bound. With -n 2,4,8 it also says from how\n"
-    "many ranks on the ring is faster than naive.\n"
+    "Prints each time next to naive, MPI and a lower bound, and says between which sizes the ring\n"
+    "passes naive; with -n 2,4,8 also between which numbers of ranks. What the times leave open\n"
+    "is marked with ?, and so is a time that has not settled; then the reason stands below.\n"
     "\n"
     "More words: COLLECTIVE (default: all_reduce), and\n"
-    "  --sizes 64K,1M,85M         bytes\n"
+    "  --sizes 64K,1M,85M         bytes; or --from 4K --to 64M --factor 4\n"
     "  --algorithms naive,mine    only these; default: all, and mine (your own) once it passes\n"
-    "  --json | --csv FILE | --svg FILE\n"
+    "  --limit 10                 seconds for each, where times have not settled before\n"
+    "  --json | --csv FILE | --svg FILE | --raw FILE | --format nccl|osu\n"
     "./shardlings bench --help-bench lists all collectives, algorithms and options.\n"
     "\n"
     "bench ddp compares a training step by your DDP with PyTorch's own:\n"

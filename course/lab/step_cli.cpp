@@ -1,6 +1,11 @@
 #include "course/lab/step_cli.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+
 #include "course/lab/options.hpp"
+#include "course/lab/verdict.hpp"
 
 namespace dist::lab {
 
@@ -18,16 +23,54 @@ void add_step_options(CLI::App& app, StepOptions& options, const std::vector<std
     )
         ->check(CLI::Range(0, 1 << 20))
         ->capture_default_str();
-    app.add_option("--rounds", options.rounds, "Timed steps of each way, taken in turn")
+    app.add_option(
+           "--rounds", options.rounds,
+           "Timed steps of each way, taken in turn; 15, and up to 45 until the times settle, if "
+           "not given"
+    )
         ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
+        ->each([&options](const std::string& rounds) { options.most_rounds = std::stoi(rounds); });
     app.add_option("--ways", options.ways, "Only these, such as " + ways[0] + "," + ways[1])
         ->delimiter(',')
         ->check(CLI::IsMember(ways))
         ->allow_extra_args(false);
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
-    app.add_option("--answer", options.to, "Write here what would go to standard output")->group("");
+    app.add_option("--answer", options.to, "Write here what would go to standard output")
+        ->group("");
     app.add_flag("--progress", options.progress, "Show progress on standard error");
+}
+
+std::string ratio_text(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
+    const Interval ratio = ratio_of(blocks, a, b);
+    const bool settled = why_unsettled(blocks, a).empty() && why_unsettled(blocks, b).empty();
+    return fmt::format(
+        "{:.2f}{}", ratio.value, a == b ? ' ' : mark_of(settled ? lead_of(ratio) : Lead::undecided)
+    );
+}
+
+std::string marks_explained(
+    const std::vector<std::string>& ways, const std::vector<Block>& blocks
+) {
+    std::string text =
+        "\n= within 3 %   ? undecided: the 99 % interval leaves it open, or a time has not "
+        "settled\n";
+    std::map<std::string, std::vector<std::string>> by_reason;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        by_reason[why_unsettled(blocks, i)].push_back(ways[i]);
+    }
+    by_reason.erase("");
+    for (const auto& [reason, names] : by_reason) {
+        text += fmt::format("not settled: {}: {}\n", fmt::join(names, ", "), reason);
+    }
+    return text;
+}
+
+std::vector<double> steps_of(const std::vector<Block>& blocks, std::size_t way) {
+    std::vector<double> seconds;
+    for (const Block& block : blocks) {
+        seconds.push_back(block.rounds.front()[way].max_s);
+    }
+    return seconds;
 }
 
 void parse(CLI::App& app, int argc, char** argv, std::string& help) {

@@ -33,8 +33,7 @@ std::string marked(const Measured& measured, const Point& point, const std::stri
         return "- ";
     }
     const Lead lead = point.algorithm == first ? Lead::ahead : lead_at(measured, point, first);
-    const char mark = lead == Lead::undecided ? '?' : lead == Lead::level ? '=' : ' ';
-    return fmt::format("{:.2f}{}", ratio->value, mark);
+    return fmt::format("{:.2f}{}", ratio->value, mark_of(lead));
 }
 
 double best_rate(const LowerBound& bound) {
@@ -193,7 +192,7 @@ std::string to_csv(const std::vector<Measured>& measurements) {
         "algbw_gbs,"
         "busbw_gbs,wrong,clean,run,settled,vs_naive,vs_naive_low,vs_naive_high,vs_mpi,vs_mpi_low,"
         "vs_mpi_high,bound_us,"
-        "efficiency,chose,ranks\n";
+        "efficiency,chose,cores,bound,load,ranks\n";
     const auto cell = [](std::optional<double> value) {
         return value ? fmt::format("{:.4f}", *value) : std::string();
     };
@@ -202,15 +201,18 @@ std::string to_csv(const std::vector<Measured>& measurements) {
     };
     const auto line = [&](const Row& row, const Measured& measured) {
         const Point& point = row.point;
+        const Machine& machine = measured.machine;
         return fmt::format(
             "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{},{"
-            ":.3f},{},{},{}\n",
+            ":.3f},{},{},{},{},"
+            "{:.2f},{}\n",
             point.size_bytes, point.size_bytes / sizeof(float), measured.collective.redop,
             point.algorithm, point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
             point.fastest_rank_s * kMicro, point.mean_over_ranks_s * kMicro, row.algbw_gbs,
             row.busbw_gbs, point.wrong, point.clean, point.run,
             point.unsettled.empty() ? "yes" : "no", ratio(point.vs_naive), ratio(point.vs_mpi),
-            row.bound_s * kMicro, cell(row.efficiency), point.chose, measured.machine.ranks
+            row.bound_s * kMicro, cell(row.efficiency), point.chose, machine.cores,
+            machine.bound ? "yes" : "no", machine.load, machine.ranks
         );
     };
     for (const Measured& measured : measurements) {

@@ -71,6 +71,10 @@ const char* name_of(Lead lead) {
     return "undecided";
 }
 
+char mark_of(Lead lead) {
+    return lead == Lead::undecided ? '?' : lead == Lead::level ? '=' : ' ';
+}
+
 Lead lead_of(const std::optional<Interval>& ratio) {
     if (!ratio) {
         return Lead::undecided;

@@ -27,6 +27,9 @@ enum class Lead {
 /// "ahead"
 const char* name_of(Lead lead);
 
+/// What stands behind a ratio in a table: '?' undecided, '=' level, ' ' otherwise.
+char mark_of(Lead lead);
+
 /// By the ratio of the first one's time to the second one's. The whole interval must lie on one side of the 3 % that
 /// make no difference.
 Lead lead_of(const std::optional<Interval>& ratio);

@@ -66,7 +66,7 @@ TEST_CASE("CSV has one line for the names and one for each point, all with as ma
     const std::vector<std::string> lines = lines_of(to_csv({example()}));
     REQUIRE(lines.size() == 7);
     for (const std::string& line : lines) {
-        CHECK(std::count(line.begin(), line.end(), ',') == 25);
+        CHECK(std::count(line.begin(), line.end(), ',') == 28);
     }
 }
 
@@ -120,8 +120,8 @@ TEST_CASE("auto says what it ran, and what the model would have chosen") {
         table.find("1 KiB ring, 1.50 times as long as naive in the trial\n") != std::string::npos
     );
     CHECK(table.find("1 MiB naive: the same\n") != std::string::npos);
-    CHECK(lines_of(to_csv({measured}))[3].ends_with(",naive,4"));
-    CHECK(lines_of(to_csv({measured}))[2].ends_with(",,4"));
+    CHECK(lines_of(to_csv({measured}))[3].ends_with(",naive,0,no,0.00,4"));
+    CHECK(lines_of(to_csv({measured}))[2].ends_with(",,0,no,0.00,4"));
     const auto document = nlohmann::json::parse(to_json(std::vector{measured}));
     CHECK(document["points"][2]["chose"] == "naive");
     CHECK(document["points"][1]["chose"].is_null());

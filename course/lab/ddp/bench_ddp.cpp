@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <algorithm>
-#include <map>
 
 #include <torch/version.h>
 
@@ -26,25 +25,15 @@ bool same_gradients(const Contestant& one, const Contestant& other) {
 
 using Ways = std::vector<std::pair<std::string, std::unique_ptr<Contestant>>>;
 
-/// One step of each way with the same batch, in an order drawn anew.
-void measure_round(
-    const Ways& ways,
-    const nn::Batch& batch,
-    int round,
-    std::map<std::string, Times>& times,
-    const Communicator& comm
-) {
-    const auto step = [&](std::size_t i) { ways[i].second->step(batch); };
-    const std::vector<double> seconds = time_round(ways.size(), round, step, comm);
-    for (std::size_t i = 0; i < ways.size(); ++i) {
-        times[ways[i].first].steps_s.push_back(seconds[i]);
-    }
+/// Counts the ways whose gradients differ from PyTorch's in any bit, on any rank.
+void compare_gradients(const Ways& ways, std::vector<long>& differ, const Communicator& comm) {
     const auto pytorch = std::ranges::find(ways, "pytorch", &Ways::value_type::first);
-    if (pytorch != ways.end()) {
-        for (const auto& [name, way] : ways) {
-            const double differs = same_gradients(*way, *pytorch->second) ? 0 : 1;
-            times[name].differ += slowest(differs, comm) > 0 ? 1 : 0;
-        }
+    if (pytorch == ways.end()) {
+        return;
+    }
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+        const double differs = same_gradients(*ways[i].second, *pytorch->second) ? 0 : 1;
+        differ[i] += slowest(differs, comm) > 0 ? 1 : 0;
     }
 }
 
@@ -56,18 +45,13 @@ std::string measure(const StepOptions& options, const Communicator& comm) {
         const auto limits = nn::bucket_limits(options.bucket_cap_mb);
         ways.emplace_back(name, make_contestant(name, nn::make_model(options.model), limits, comm));
     }
-    std::map<std::string, Times> times;
-    constexpr int kWarmUp = 2;  // in the second, plans are made anew
-    for (int round = 0; round < kWarmUp + options.rounds; ++round) {
-        if (round == kWarmUp) {
-            times.clear();
-        }
-        const std::string all = std::to_string(kWarmUp + options.rounds);
-        show_progress(options, "round " + std::to_string(round) + " of " + all, comm);
-        measure_round(ways, noise(options.batch, comm.rank(), round), round, times, comm);
-    }
-    show_progress(options, "", comm);
-    return to_text(options, times, comm.size(), TORCH_VERSION);
+    std::vector<long> differ(ways.size());
+    const std::vector<Block> blocks = time_steps(
+        ways.size(), options,
+        [&](std::size_t i, const nn::Batch& batch) { ways[i].second->step(batch); },
+        [&] { compare_gradients(ways, differ, comm); }, comm
+    );
+    return to_text(options, blocks, differ, comm.size(), TORCH_VERSION);
 }
 
 int run(int argc, char** argv, const Communicator& comm) {

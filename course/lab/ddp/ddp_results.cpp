@@ -1,8 +1,8 @@
 #include "course/lab/ddp/ddp_results.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "course/lab/statistics.hpp"
 #include "course/lab/step_cli.hpp"
@@ -30,52 +30,54 @@ StepOptions parse_ddp_options(
 
 std::string to_text(
     const StepOptions& options,
-    const std::map<std::string, Times>& times,
+    const std::vector<Block>& blocks,
+    const std::vector<long>& differ,
     int ranks,
     const std::string& libtorch
 ) {
-    const auto median_of = [&](const std::string& name) -> std::optional<double> {
-        const auto found = times.find(name);
-        return found == times.end() ? std::nullopt : std::optional(median(found->second.steps_s));
+    const std::vector<std::string>& ways = options.ways;
+    const auto place = [&](const std::string& name) {
+        return static_cast<std::size_t>(std::ranges::find(ways, name) - ways.begin());
     };
-    const auto over = [](std::optional<double> one, std::optional<double> other) {
-        return one && other ? fmt::format("{:.2f}", *one / *other) : std::string("-");
+    const auto over = [&](std::size_t one, std::size_t other) {
+        return one < ways.size() && other < ways.size() ? ratio_text(blocks, one, other)
+                                                        : std::string("- ");
     };
     if (options.json) {
         nlohmann::json document = {{"model", options.model}, {"batch", options.batch},
-                                   {"ranks", ranks},         {"rounds", options.rounds},
+                                   {"ranks", ranks},         {"rounds", blocks.size()},
                                    {"libtorch", libtorch},   {"ways", nlohmann::json::array()}};
-        for (const std::string& name : options.ways) {
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            const std::string why = why_unsettled(blocks, i);
             document["ways"].push_back(
-                {{"name", name},
-                 {"median_s", *median_of(name)},
-                 {"steps_s", times.at(name).steps_s},
-                 {"differ", times.at(name).differ}}
+                {{"name", ways[i]},
+                 {"median_s", median(steps_of(blocks, i))},
+                 {"unsettled", why.empty() ? nlohmann::json() : nlohmann::json(why)},
+                 {"steps_s", steps_of(blocks, i)},
+                 {"differ", differ[i]}}
             );
         }
         return document.dump(2) + "\n";
     }
     std::string text = fmt::format(
         "a step of {} on {} ranks with {} pictures each, LibTorch {}; medians of {} rounds\n\n"
-        "{:<10} {:>9} {:>10} {:>13}   {}\n",
-        options.model, ranks, options.batch, libtorch, options.rounds, "way", "ms", "over none",
+        "{:<10} {:>9} {:>10}  {:>13}   {}\n",
+        options.model, ranks, options.batch, libtorch, blocks.size(), "way", "ms", "over none",
         "pytorch over", "gradients as PyTorch's"
     );
-    for (const std::string& name : options.ways) {
-        const Times& one = times.at(name);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
         std::string compared = "-";
-        if (times.contains("pytorch") && name != "none") {
-            compared = one.differ == 0
+        if (place("pytorch") < ways.size() && ways[i] != "none") {
+            compared = differ[i] == 0
                            ? "bit for bit"
-                           : fmt::format("not in {} of {} steps", one.differ, options.rounds);
+                           : fmt::format("not in {} of {} steps", differ[i], blocks.size());
         }
         text += fmt::format(
-            "{:<10} {:>9.1f} {:>10} {:>13}   {}\n", name, 1e3 * *median_of(name),
-            over(median_of(name), median_of("none")), over(median_of("pytorch"), median_of(name)),
-            compared
+            "{:<10} {:>9.1f} {:>11} {:>13}   {}\n", ways[i], 1e3 * median(steps_of(blocks, i)),
+            over(i, place("none")), over(place("pytorch"), i), compared
         );
     }
-    return text;
+    return text + marks_explained(ways, blocks);
 }
 
 }  // namespace dist::lab

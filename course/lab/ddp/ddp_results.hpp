@@ -1,19 +1,13 @@
 // What bench ddp is asked, and what it answers. Without LibTorch, whose newer versions bring an fmt of their own.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "course/lab/blocks.hpp"
 #include "course/lab/step_options.hpp"
 
 namespace dist::lab {
-
-/// What was measured of one way.
-struct Times {
-    std::vector<double> steps_s;  // slowest rank's, of each round
-    long differ = 0;              // steps after which a gradient differed from PyTorch's in any bit
-};
 
 /// ways    that there are; measured where none are named.
 /// help    gets the text, if it is asked for.
@@ -24,9 +18,13 @@ StepOptions parse_ddp_options(
 );
 
 /// A table, or with --json a document.
+///
+/// blocks  of one round each: the ways in the order of the options.
+/// differ  of each way, rounds after which a gradient differed from PyTorch's in any bit.
 std::string to_text(
     const StepOptions& options,
-    const std::map<std::string, Times>& times,
+    const std::vector<Block>& blocks,
+    const std::vector<long>& differ,
     int ranks,
     const std::string& libtorch
 );

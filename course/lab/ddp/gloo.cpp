@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "course/lab/ddp/backend.hpp"
+#include "course/lab/gloo_thread.hpp"
 #include "course/runtime/error.hpp"
 
 namespace dist::lab {
@@ -30,6 +31,7 @@ std::string meeting_place(const Communicator& comm) {
 }  // namespace
 
 c10::intrusive_ptr<BackendBase> make_gloo(const Communicator& comm) {
+    const GloosThreads where_they_run;
     const auto store = c10::make_intrusive<c10d::FileStore>(meeting_place(comm), comm.size());
     const auto options = c10d::ProcessGroupGloo::Options::create();
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));

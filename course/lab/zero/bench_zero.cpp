@@ -170,22 +170,14 @@ std::string measure(const ZeroOptions& options, const Communicator& comm) {
     for (const std::string& name : options.ways) {
         ways.push_back(std::make_unique<Way>(name, options, comm));
     }
-    constexpr int kWarmUp = 2;
-    for (int round = 0; round < kWarmUp + options.rounds; ++round) {
-        const std::string all = std::to_string(kWarmUp + options.rounds);
-        show_progress(options, "round " + std::to_string(round) + " of " + all, comm);
-        const nn::Batch batch = noise(options.batch, comm.rank(), round);
-        const auto step = [&](std::size_t i) { ways[i]->step(batch, [] {}); };
-        const std::vector<double> seconds = time_round(ways.size(), round, step, comm);
-        for (std::size_t i = 0; i < results.size() && round >= kWarmUp; ++i) {
-            results[i].steps_s.push_back(seconds[i]);
-        }
-    }
-    show_progress(options, "", comm);
+    const std::vector<Block> blocks = time_steps(
+        ways.size(), options,
+        [&](std::size_t i, const nn::Batch& batch) { ways[i]->step(batch, [] {}); }, [] {}, comm
+    );
     if (!options.svg.empty() && comm.rank() == 0) {
         plots::draw(options.svg, gnuplot_script(options, results, comm.size()));
     }
-    return to_text(options, results, comm.size(), TORCH_VERSION);
+    return to_text(options, results, blocks, comm.size(), TORCH_VERSION);
 }
 
 int run(int argc, char** argv, const Communicator& comm) {

@@ -37,22 +37,26 @@ nlohmann::json by_kind(const nn::MemoryBytes& bytes) {
 std::string to_json(
     const ZeroOptions& options,
     const std::vector<ZeroResult>& results,
+    const std::vector<Block>& blocks,
     int ranks,
     const std::string& libtorch
 ) {
     nlohmann::json document = {
         {"model", options.model},         {"batch", options.batch},         {"ranks", ranks},
-        {"rounds", options.rounds},       {"optimizer", options.optimizer}, {"libtorch", libtorch},
+        {"rounds", blocks.size()},        {"optimizer", options.optimizer}, {"libtorch", libtorch},
         {"ways", nlohmann::json::array()}};
-    for (const ZeroResult& result : results) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        const ZeroResult& result = results[i];
+        const std::string why = why_unsettled(blocks, i);
         document["ways"].push_back(
             {{"name", result.name},
              {"held", by_kind(result.held)},
              {"formula", result.formula},
              {"peak", by_kind(result.peak)},
              {"sent", result.sent},
-             {"median_s", median(result.steps_s)},
-             {"steps_s", result.steps_s}}
+             {"median_s", median(steps_of(blocks, i))},
+             {"unsettled", why.empty() ? nlohmann::json() : nlohmann::json(why)},
+             {"steps_s", steps_of(blocks, i)}}
         );
     }
     return document.dump(2) + "\n";
@@ -133,33 +137,35 @@ ZeroOptions parse_zero_options(
 std::string to_text(
     const ZeroOptions& options,
     const std::vector<ZeroResult>& results,
+    const std::vector<Block>& blocks,
     int ranks,
     const std::string& libtorch
 ) {
     if (options.json) {
-        return to_json(options, results, ranks, libtorch);
+        return to_json(options, results, blocks, ranks, libtorch);
     }
     std::string text = fmt::format(
         "a step of {} with {} on {} ranks with {} pictures each, LibTorch {}; MB; times are "
         "medians of {} "
         "rounds\n\n{:<8}{:>11}{:>11}{:>11}{:>11}{:>7}{:>11}{:>10}{:>10}{:>10}\n",
-        options.model, options.optimizer, ranks, options.batch, libtorch, options.rounds, "way",
+        options.model, options.optimizer, ranks, options.batch, libtorch, blocks.size(), "way",
         "parameters", "gradients", "optimizer", "held", "over", "peak", "sent", "ms", "over ddp"
     );
     const auto ddp = std::ranges::find(results, "ddp", &ZeroResult::name);
-    for (const ZeroResult& one : results) {
-        const double step_s = median(one.steps_s);
+    const auto first = static_cast<std::size_t>(ddp - results.begin());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        const ZeroResult& one = results[i];
         text += fmt::format(
-            "{:<8}{:>11.2f}{:>11.2f}{:>11.2f}{:>11.2f}{:>7}{:>11.2f}{:>10.2f}{:>10.1f}{:>10}\n",
+            "{:<8}{:>11.2f}{:>11.2f}{:>11.2f}{:>11.2f}{:>7}{:>11.2f}{:>10.2f}{:>10.1f}{:>11}\n",
             one.name, megabytes(one.held.of(MemoryKind::parameters)),
             megabytes(one.held.of(MemoryKind::gradients)),
             megabytes(one.held.of(MemoryKind::optimizer)), megabytes(states_of(one.held)),
             static_cast<long>(states_of(one.held)) - static_cast<long>(one.formula),
-            megabytes(one.peak.total()), megabytes(one.sent), 1e3 * step_s,
-            ddp == results.end() ? "-" : fmt::format("{:.2f}", step_s / median(ddp->steps_s))
+            megabytes(one.peak.total()), megabytes(one.sent), 1e3 * median(steps_of(blocks, i)),
+            ddp == results.end() ? "- " : ratio_text(blocks, i, first)
         );
     }
-    return text;
+    return text + marks_explained(options.ways, blocks);
 }
 
 std::string gnuplot_script(

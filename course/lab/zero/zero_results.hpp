@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "course/lab/blocks.hpp"
 #include "course/lab/step_options.hpp"
 #include "course/nn/memory.hpp"
 
@@ -28,7 +29,6 @@ struct ZeroResult {
     nn::MemoryBytes peak = {};  // in a step, when the total is highest
     std::size_t formula = 0;    // of memory_model: parameters, gradients and the optimizer's state
     std::size_t sent = 0;       // in a step
-    std::vector<double> steps_s = {};  // slowest rank's, of each round
 
     // of one step, on rank 0
     std::vector<MemorySample> timeline = {};
@@ -46,9 +46,12 @@ ZeroOptions parse_zero_options(
 );
 
 /// A table, or with --json a document.
+///
+/// blocks  of one round each: the ways in the order of the results.
 std::string to_text(
     const ZeroOptions& options,
     const std::vector<ZeroResult>& results,
+    const std::vector<Block>& blocks,
     int ranks,
     const std::string& libtorch
 );
