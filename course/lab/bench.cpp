@@ -78,7 +78,7 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
 class Measuring {
   public:
     Measuring(const Options& options, const Communicator& comm)
-        : options_(options), comm_(comm), progress_(options.progress, comm) {}
+        : options_(options), comm_(comm), one_core_each_(comm), progress_(options.progress, comm) {}
 
     Measured measure() {
         prepare();
@@ -174,6 +174,7 @@ class Measuring {
 
     const Options& options_;
     const Communicator& comm_;
+    OneCoreEach one_core_each_;
     Progress progress_;
     Measured measured_{
         .collective = find_collective(options_.collective),

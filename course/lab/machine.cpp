@@ -69,6 +69,34 @@ cpu_set_t cores_of(MPI_Comm machine) {
     return all;
 }
 
+OneCoreEach::OneCoreEach(const Communicator& comm) : before_(own_cores()) {
+    MPI_Comm machine = MPI_COMM_NULL;
+    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
+    int ranks = 0;
+    int rank = 0;
+    MPI_CHECK(MPI_Comm_size(machine, &ranks));
+    MPI_CHECK(MPI_Comm_rank(machine, &rank));
+    const cpu_set_t all = cores_of(machine);
+    int fewest = CPU_COUNT(&before_);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, machine));
+    MPI_CHECK(MPI_Comm_free(&machine));
+    if (fewest == 1 || ranks > CPU_COUNT(&all)) {
+        return;
+    }
+    std::size_t core = 0;
+    for (int before = -1; before < rank; ++core) {
+        before += CPU_ISSET(core, &all) ? 1 : 0;
+    }
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    CPU_SET(core - 1, &mine);
+    sched_setaffinity(0, sizeof mine, &mine);  // where it is forbidden, the table says: not bound
+}
+
+OneCoreEach::~OneCoreEach() {
+    sched_setaffinity(0, sizeof before_, &before_);
+}
+
 Machine describe_machine(const Communicator& comm) {
     Machine machine;
     machine.cpu = cpu_model();

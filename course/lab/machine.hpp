@@ -28,6 +28,21 @@ struct Machine {
 /// The cores that any rank of `machine` may run on: the ranks of one machine, all of which make this call.
 cpu_set_t cores_of(MPI_Comm machine);
 
+/// While it lives, each rank has a core to itself, where the launcher gave it more and there are enough for all: the
+/// kernel would move ranks about. Every rank of `comm` makes it.
+class OneCoreEach {
+  public:
+    explicit OneCoreEach(const Communicator& comm);
+    ~OneCoreEach();
+    OneCoreEach(const OneCoreEach&) = delete;
+    OneCoreEach& operator=(const OneCoreEach&) = delete;
+    OneCoreEach(OneCoreEach&&) = delete;
+    OneCoreEach& operator=(OneCoreEach&&) = delete;
+
+  private:
+    cpu_set_t before_{};
+};
+
 /// Looks around. Every rank of `comm` makes this call; all get the same answer but for the load.
 Machine describe_machine(const Communicator& comm);
 

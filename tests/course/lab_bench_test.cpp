@@ -121,6 +121,7 @@ TEST_CASE("bench --ranks measures on each number of ranks, in one set of process
     REQUIRE(document["runs"].size() == 2);
     CHECK(document["runs"][0]["ranks"] == 1);
     CHECK(document["runs"][1]["ranks"] == 2);
+    CHECK(document["runs"][0]["machine"]["bound_to_cores"] == true);  // whatever the launcher did
     for (const auto& one : document["runs"]) {
         REQUIRE(one["points"].size() == 4);
         for (const auto& point : one["points"]) {
