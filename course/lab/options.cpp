@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <unistd.h>
@@ -25,18 +26,18 @@ void each_once(std::vector<T>& values) {
 /// Sizes from the first to the last, each `factor` times the one before, in whole floats.
 ///
 /// Errors  UsageError if the last is less than the first.
-std::vector<std::string> sizes_between(std::size_t first, std::size_t last, double factor) {
+std::vector<std::size_t> sizes_between(std::size_t first, std::size_t last, double factor) {
     if (last < first) {
         throw UsageError(fmt::format(
             "--from {} --to {}: the largest size is less than the smallest", first, last
         ));
     }
-    std::vector<std::string> sizes;
-    for (auto bytes = static_cast<double>(first); bytes <= static_cast<double>(last) * (1 + 1e-9);
-         bytes *= factor) {
-        sizes.push_back(
-            std::to_string(static_cast<std::size_t>(bytes / sizeof(float)) * sizeof(float))
-        );
+    const double steps =
+        std::log(static_cast<double>(last) / static_cast<double>(first)) / std::log(factor);
+    std::vector<std::size_t> sizes;
+    for (int i = 0; i <= static_cast<int>(steps + 1e-9); ++i) {
+        const double bytes = static_cast<double>(first) * std::pow(factor, i);
+        sizes.push_back(static_cast<std::size_t>(bytes / sizeof(float)) * sizeof(float));
     }
     return sizes;
 }
@@ -67,29 +68,40 @@ std::size_t parse_size(const std::string& text) {
     return size;
 }
 
-Options parse_options(int argc, char** argv, std::string& help) {
-    Options options;
-    std::vector<std::string> sizes{"1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M", "85M"};
-    CLI::App app{
-        "Measures every implementation of a collective side by side, in one run.", "bench"};
-    app.footer(list_of_algorithms());
+namespace {
+
+/// Sizes as they are asked for: a list, or the first and the last of a row.
+struct Sizes {
+    std::vector<std::string> list{"1K", "4K", "16K", "64K", "256K", "1M", "4M", "16M", "85M"};
+    std::string from;
+    std::string to;
+    double factor = 2.0;
+
+    /// Errors  UsageError.
+    [[nodiscard]] std::vector<std::size_t> in_bytes() const {
+        if (!from.empty()) {
+            return sizes_between(parse_size(from), parse_size(to), factor);
+        }
+        std::vector<std::size_t> bytes;
+        std::ranges::transform(list, std::back_inserter(bytes), parse_size);
+        return bytes;
+    }
+};
+
+void add_what(CLI::App& app, Options& options, Sizes& sizes) {
     app.add_option("collective", options.collective, "What to measure: " + collectives_in_words())
         ->required();
     CLI::Option* const listed =
-        app.add_option("--sizes", sizes, "Message sizes in bytes: 64K,1M,85M")
+        app.add_option("--sizes", sizes.list, "Message sizes in bytes: 64K,1M,85M")
             ->delimiter(',')
             ->allow_extra_args(false);
-    std::string from;
-    std::string to_size;
-    double factor = 2.0;
-    CLI::Option* const begin =
-        app.add_option("--from", from, "Smallest size, of those up to --to, instead of --sizes")
+    CLI::Option* const from =
+        app.add_option("--from", sizes.from, "Smallest of a row of sizes, instead of --sizes")
             ->excludes(listed);
-    CLI::Option* const end = app.add_option("--to", to_size, "Largest size")->needs(begin);
-    begin->needs(end);
-    app.add_option("--factor", factor, "Each size is so many times the one before")
+    from->needs(app.add_option("--to", sizes.to, "Largest of the row")->needs(from));
+    app.add_option("--factor", sizes.factor, "Each size of the row is so many times the one before")
         ->capture_default_str()
-        ->needs(begin)
+        ->needs(from)
         ->check(CLI::Range(1.01, 1e6));
     app.add_option(
            "--algorithms", options.algorithms, "Which ones: naive,ring,mpi,... (default: all)"
@@ -103,6 +115,10 @@ Options parse_options(int argc, char** argv, std::string& help) {
         ->check(CLI::PositiveNumber)
         ->allow_extra_args(false);
     app.add_option("--mine", options.mine, "Library with your own code, for the algorithm mine");
+    app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
+}
+
+void add_effort(CLI::App& app, Options& options) {
     app.add_option("--budget", options.budget_s, "Seconds for each size and algorithm")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 3600.0));
@@ -118,7 +134,9 @@ Options parse_options(int argc, char** argv, std::string& help) {
         ->check(CLI::Range(0, 1000000));
     app.add_option("--iterations", options.iterations, "Timed calls of each, instead of a budget")
         ->check(CLI::Range(1, 1000000));
-    app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
+}
+
+void add_outputs(CLI::App& app, Options& options) {
     app.add_flag("--json", options.json, "One JSON document on standard output, nothing else");
     app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
     app.add_option("--raw", options.raw, "Write every timed call, as CSV");
@@ -133,6 +151,19 @@ Options parse_options(int argc, char** argv, std::string& help) {
     app.add_option("--answer", options.to, "Write here what would go to standard output")
         ->group("");  // for the command: see bench.cpp
     app.add_flag("--progress", options.progress, "Show progress on standard error");
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv, std::string& help) {
+    Options options;
+    Sizes sizes;
+    CLI::App app{
+        "Measures every implementation of a collective side by side, in one run.", "bench"};
+    app.footer(list_of_algorithms());
+    add_what(app, options, sizes);
+    add_effort(app, options);
+    add_outputs(app, options);
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -148,10 +179,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
         throw UsageError("--format, --json and --csv - all want standard output; give --csv a file"
         );
     }
-    if (!from.empty()) {
-        sizes = sizes_between(parse_size(from), parse_size(to_size), factor);
-    }
-    std::transform(sizes.begin(), sizes.end(), std::back_inserter(options.sizes_bytes), parse_size);
+    options.sizes_bytes = sizes.in_bytes();
     each_once(options.sizes_bytes);
     each_once(options.ranks);
     return options;

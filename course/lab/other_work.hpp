@@ -1,6 +1,8 @@
 // Whether the ranks have their cores to themselves while they are measured.
 #pragma once
 
+#include <sched.h>
+
 #include <mpi.h>
 
 #include "course/runtime/communicator.hpp"

@@ -67,6 +67,7 @@ std::string marks_explained(
 
 std::vector<double> steps_of(const std::vector<Block>& blocks, std::size_t way) {
     std::vector<double> seconds;
+    seconds.reserve(blocks.size());
     for (const Block& block : blocks) {
         seconds.push_back(block.rounds.front()[way].max_s);
     }

@@ -153,6 +153,7 @@ std::string in_words(
                                                        : fmt::format("{}", fmt::join(here, ", "));
     };
     std::vector<std::string> parts;
+    parts.reserve(crossings.size() + 4);
     for (const Crossing& crossing : crossings) {
         parts.push_back(fmt::format(
             "{} passes {} between {} and {}", crossing.to_second ? verdict.second : verdict.first,
