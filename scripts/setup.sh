@@ -16,15 +16,18 @@ cd "$(dirname "$0")/.."
 missing=
 say() { printf '%s\n' "$*" >&2; }
 
+# miss PACKAGE: notes it, once.
+miss() { case "$missing " in *" $1 "*) ;; *) missing="$missing $1" ;; esac; }
+
 # need_command NAME PACKAGE: the package is missing when the program is.
-need_command() { command -v "$1" >/dev/null || missing="$missing $2"; }
+need_command() { command -v "$1" >/dev/null || miss "$2"; }
 
 # need_header PATH PACKAGE: likewise, for a file or folder that the compiler has to find.
 need_header() {
     for prefix in /usr /usr/local ${CMAKE_PREFIX_PATH:-} ${CONDA_PREFIX:-}; do
         [ -e "$prefix/include/$1" ] && return
     done
-    missing="$missing $2"
+    miss "$2"
 }
 
 for group in "${@:-base}"; do
@@ -68,7 +71,7 @@ for group in "${@:-base}"; do
         need_command xmllint libxml2-utils
         need_command tmux tmux
         need_command ip iproute2
-        python3 -c 'import jsonschema' 2>/dev/null || missing="$missing python3-jsonschema"
+        python3 -c 'import jsonschema' 2>/dev/null || miss python3-jsonschema
         ;;
     *)
         say "setup: no group is called \"$group\"; there are base, torch, plot, grade, simulate and test"

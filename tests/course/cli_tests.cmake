@@ -88,6 +88,10 @@ endfunction()
 add_prove_test(simulated_tests simulated "${SimGrid_SMPIRUN}" "SimGrid is not installed")
 add_prove_test(prove prove "${SimGrid_MODEL_CHECKER}" "simgrid-mc, of SimGrid 4, is not installed")
 
+# What is missing is named once.
+add_test(NAME setup COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/setup_test.sh)
+set_tests_properties(setup PROPERTIES LABELS cli)
+
 # No room includes one that stands above it.
 add_test(NAME rooms COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rooms_test.sh)
 set_tests_properties(rooms PROPERTIES LABELS cli)
