@@ -108,6 +108,21 @@ constexpr Algorithm kAlgorithms[] = {
     {"barrier", "mpi", "MPI_Barrier", mpi_barrier, kLibrary},
 };
 
+/// Whether collective_names.hpp names the exercises that pass messages.
+constexpr bool names_exercises() {
+    std::size_t known = 0;
+    for (const Algorithm& algorithm : kAlgorithms) {
+        if (!algorithm.exercise.empty() && algorithm.means == kMessages) {
+            if (known == kCollectiveExercises.size() ||
+                kCollectiveExercises[known++] != algorithm.exercise) {
+                return false;
+            }
+        }
+    }
+    return known == kCollectiveExercises.size();
+}
+static_assert(names_exercises());
+
 }  // namespace
 
 const Collective& find_collective(std::string_view name) {

@@ -12,6 +12,7 @@
 #include "course/cli/command.hpp"
 #include "course/cli/simulate_train.hpp"
 #include "course/cli/simulated_cluster.hpp"
+#include "course/cli/tested_answer.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/plots/gnuplot.hpp"
@@ -30,6 +31,7 @@ struct SimulateArguments {
     ClusterArguments cluster;
     std::string algorithms;
     std::string peers = "ompi";
+    bool by_formula = false;
     std::string csv;
     std::string svg;
 };
@@ -37,7 +39,7 @@ struct SimulateArguments {
 std::vector<std::size_t> sizes_of(const std::string& text) {
     std::set<std::size_t> sizes;
     for (const std::string& word : between_commas(text)) {
-        sizes.insert(parse_bytes(word));
+        sizes.insert(parse_bytes("--sizes", word));
     }
     if (sizes.empty()) {
         throw UsageError("--sizes names none");
@@ -60,19 +62,17 @@ std::string exercise_of(
     return manifest.find(arguments.name).name;
 }
 
-void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {
-    if (arguments.name.empty()) {
-        throw UsageError(fmt::format(
-            "simulate what? A collective ({}), an exercise, or train",
-            fmt::join(lab::kCollectiveNames, ", ")
-        ));
-    }
+/// What is to be simulated, but for what is built first.
+Simulation read_arguments(
+    const Context& context, const SimulateArguments& arguments, bool peers_named
+) {
     Simulation wanted;
     wanted.cluster = cluster_of(arguments.cluster);
     wanted.ranks = ranks_of(arguments.cluster);
     wanted.sizes_bytes = sizes_of(arguments.sizes);
     wanted.algorithms = between_commas(arguments.algorithms);
     wanted.peers = between_commas(arguments.peers);
+    wanted.by_formula = arguments.by_formula;
     const bool names_mine = std::erase(wanted.algorithms, "mine") > 0;
     // what the user names is all that there is to be; mpi stands for the peers
     if (!wanted.algorithms.empty() && std::erase(wanted.algorithms, "mpi") == 0 && !peers_named) {
@@ -84,13 +84,44 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     if (wanted.collective == "barrier") {
         wanted.sizes_bytes = {sizeof(float)};  // it moves none
     }
+    return wanted;
+}
+
+/// Before anything is built.
+void expect_possible(const Context& context, const Simulation& wanted) {
+    if (!wanted.mine.empty()) {
+        expect_collective(read_manifest(context.root).find(wanted.mine));
+    }
+    if (wanted.by_formula && (!wanted.mine.empty() || !wanted.ours)) {
+        throw UsageError("--formula: only the course's own algorithms have one");
+    }
+    if (wanted.by_formula && !wanted.cluster.platform.empty()) {
+        throw UsageError("--formula: it needs --latency and --bandwidth, in the place of --platform"
+        );
+    }
+    expect_held(context, wanted);
+}
+
+void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {
+    if (arguments.name.empty()) {
+        throw UsageError(fmt::format(
+            "simulate what? A collective ({}), an exercise, or train",
+            fmt::join(lab::kCollectiveNames, ", ")
+        ));
+    }
+    Simulation wanted = read_arguments(context, arguments, peers_named);
+    expect_possible(context, wanted);
     check_outputs(context, arguments.csv, arguments.svg);
     ensure_simgrid(context);
+    std::string refused;
     if (!wanted.mine.empty()) {
+        refused =
+            refusal_by_test(context, read_manifest(context.root).find(wanted.mine), arguments.as);
         wanted.mine_module = build_mine(context, wanted.mine, arguments.as);
     }
     wanted.references = build_references(context);
-    const Simulated simulated = cli::simulate(context, wanted);
+    Simulated simulated = cli::simulate(context, wanted);
+    simulated.refused = refused;
     fmt::print(
         "{}",
         context.json ? json_of(simulated, wanted.cluster) : table_of(simulated, wanted.cluster)
@@ -103,7 +134,7 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     }
     const bool wrong =
         std::ranges::any_of(simulated.times, [](const auto& time) { return time.wrong > 0; });
-    context.status = wrong ? exit_status::kFailed : exit_status::kDone;
+    context.status = wrong || !refused.empty() ? exit_status::kFailed : exit_status::kDone;
 }
 
 }  // namespace
@@ -132,6 +163,10 @@ void add_simulate(Command& app, Context& context) {
         "algorithms, such as lr"
     );
     peers.capture_default_str();
+    command.add_flag(
+        "--formula", arguments->by_formula,
+        "Only calculate what the formulas give, for any number of ranks"
+    );
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the times as CSV");
     command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");

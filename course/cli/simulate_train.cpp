@@ -10,6 +10,7 @@
 
 #include "course/build/setup.hpp"
 #include "course/cli/simulated_cluster.hpp"
+#include "course/cli/tested_answer.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/nn/bucket_limits.hpp"
@@ -76,10 +77,10 @@ void set_work(Training& training, const SimulateTrainArguments& arguments, bool 
     training.batch = static_cast<std::size_t>(arguments.batch);
     if (measured) {
         training.work = {
-            .data_s = parse_seconds(arguments.data),
-            .forward_s = parse_seconds(arguments.forward),
-            .backward_s = parse_seconds(arguments.backward),
-            .optimizer_s = parse_seconds(arguments.optimizer)};
+            .data_s = parse_seconds("--data", arguments.data),
+            .forward_s = parse_seconds("--forward", arguments.forward),
+            .backward_s = parse_seconds("--backward", arguments.backward),
+            .optimizer_s = parse_seconds("--optimizer", arguments.optimizer)};
     } else {
         const MeasuredWork read = read_measured_work(arguments.log);
         training.work = read.work;
@@ -105,7 +106,9 @@ TrainingSimulation read_arguments(
         throw UsageError("--as FILE: say by --mine NAME in the place of which exercise");
     }
     if (!arguments.mine.empty()) {
-        wanted.mine = read_manifest(context.root).find(arguments.mine).name;
+        const Manifest manifest = read_manifest(context.root);
+        wanted.mine = manifest.find(arguments.mine).name;
+        expect_collective(manifest.find(arguments.mine));
     }
     return wanted;
 }
@@ -126,14 +129,22 @@ void announce(const TrainingSimulation& wanted) {
 
 void simulate_train(Context& context, const SimulateTrainArguments& arguments, bool batch_given) {
     TrainingSimulation wanted = read_arguments(context, arguments, batch_given);
+    expect_held(context, wanted);
     check_outputs(context, arguments.csv, arguments.svg);
     ensure_simgrid(context);
+    std::string refused;
     if (!wanted.mine.empty()) {
+        refused =
+            refusal_by_test(context, read_manifest(context.root).find(wanted.mine), arguments.as);
         wanted.mine_module = build_mine(context, wanted.mine, arguments.as);
     }
     wanted.references = build_references(context);
     announce(wanted);
-    const Trained trained = simulate_training(context, wanted);
+    Trained trained = simulate_training(context, wanted);
+    if (!refused.empty()) {
+        trained.notes.push_back(refused);
+        context.status = exit_status::kFailed;
+    }
     fmt::print("{}", context.json ? json_of(trained, wanted) : table_of(trained, wanted));
     if (!arguments.csv.empty()) {
         files::write_atomically(arguments.csv, csv_of(trained));

@@ -1,14 +1,18 @@
 #include "course/cli/simulated_cluster.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "course/algorithms/collective_names.hpp"
 #include "course/build/build.hpp"
 #include "course/build/setup.hpp"
 #include "course/cli/passed_on.hpp"
 #include "course/files/atomic_file.hpp"
 #include "course/process/error.hpp"
 #include "course/process/lists.hpp"
+#include "course/simulate/simulation.hpp"
 
 namespace dist::cli {
 namespace {
@@ -35,10 +39,10 @@ void add_cluster_options(Command& command, ClusterArguments& arguments) {
 
 Cluster cluster_of(const ClusterArguments& arguments) {
     Cluster cluster;
-    cluster.latency_s = parse_seconds(arguments.latency);
-    cluster.bytes_per_s = parse_bytes_per_s(arguments.bandwidth);
+    cluster.latency_s = parse_seconds("--latency", arguments.latency);
+    cluster.bytes_per_s = parse_bytes_per_s("--bandwidth", arguments.bandwidth);
     cluster.add_s_per_byte =
-        arguments.compute.empty() ? 0 : 1 / parse_bytes_per_s(arguments.compute);
+        arguments.compute.empty() ? 0 : 1 / parse_bytes_per_s("--compute", arguments.compute);
     if (!arguments.platform.empty()) {
         cluster.platform = fs::absolute(arguments.platform);
         if (!fs::is_regular_file(cluster.platform)) {
@@ -62,9 +66,19 @@ void expect_simulated_ranks(const Exercise& exercise) {
     }
 }
 
+void expect_collective(const Exercise& exercise) {
+    expect_simulated_ranks(exercise);
+    if (std::ranges::find(lab::kCollectiveExercises, exercise.name) ==
+        lab::kCollectiveExercises.end()) {
+        throw UsageError(fmt::format(
+            "{} is no collective by itself that passes messages; these are: {}", exercise.name,
+            fmt::join(lab::kCollectiveExercises, ", ")
+        ));
+    }
+}
+
 fs::path build_mine(Context& context, const std::string& exercise, const std::string& as) {
     const Manifest manifest = read_manifest(context.root);
-    expect_simulated_ranks(manifest.find(exercise));
     Program program = program_of(manifest.find(exercise));
     program.simulated = true;
     const Built built =
@@ -76,7 +90,7 @@ fs::path build_mine(Context& context, const std::string& exercise, const std::st
 }
 
 fs::path build_references(Context& context) {
-    const fs::path module = context.build_folder() / "simulated" / "simulated.so";
+    const fs::path module = references_of(context);
     build_with_notice(context, "simulated", module, "Building the stack for SimGrid");
     return module;
 }

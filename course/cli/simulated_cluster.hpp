@@ -31,8 +31,11 @@ std::vector<int> ranks_of(const ClusterArguments& arguments);
 /// Errors  UsageError for one that needs more than MPI
 void expect_simulated_ranks(const Exercise& exercise);
 
+/// Errors  UsageError for one that is none of course/algorithms/collective_names.hpp, naming those
+void expect_collective(const Exercise& exercise);
+
 /// The module of an exercise's file for the simulator: `as`, or its own where that is empty.
-/// Errors  UsageError for an exercise that needs more than MPI; CommandError if it does not build
+/// Errors  CommandError if it does not build
 std::filesystem::path build_mine(
     Context& context, const std::string& exercise, const std::string& as
 );

@@ -24,7 +24,10 @@ struct Unit {
 /// A number and one of these units; the first fits a number alone.
 template <std::size_t N>
 double parse(
-    const std::string& text, const std::array<Unit, N>& units, const std::string& such_as
+    const std::string& option,
+    const std::string& text,
+    const std::array<Unit, N>& units,
+    const std::string& such_as
 ) {
     double number = 0;
     const char* const end = text.data() + text.size();
@@ -35,7 +38,7 @@ double parse(
             return number * known.factor;
         }
     }
-    throw UsageError(fmt::format("\"{}\" cannot be read: write {}", text, such_as));
+    throw UsageError(fmt::format("{}: \"{}\" cannot be read: write {}", option, text, such_as));
 }
 
 // The simulated time is the model's, and nothing is added to it; SimGrid's defaults are fitted to a cluster of 2011. No send
@@ -58,34 +61,35 @@ void write_platform(const Cluster& cluster, int ranks, const fs::path& file) {
 
 }  // namespace
 
-double parse_seconds(const std::string& text) {
+double parse_seconds(const std::string& option, const std::string& text) {
     constexpr std::array kUnits = {
         Unit{"s", 1.0}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9}};
-    return parse(text, kUnits, "2us, 0.5ms or 1s");
+    return parse(option, text, kUnits, "2us, 0.5ms or 1s");
 }
 
-double parse_bytes_per_s(const std::string& text) {
+double parse_bytes_per_s(const std::string& option, const std::string& text) {
     constexpr std::array kUnits = {
         Unit{"B", 1.0},        Unit{"KB", 1e3},       Unit{"MB", 1e6},      Unit{"GB", 1e9},
         Unit{"Kbit", 1e3 / 8}, Unit{"Mbit", 1e6 / 8}, Unit{"Gbit", 1e9 / 8}};
-    const double rate = parse(text, kUnits, "10Gbit, 1.25GB or 200MB, a second");
+    const double rate = parse(option, text, kUnits, "10Gbit, 1.25GB or 200MB, a second");
     if (rate <= 0) {
-        throw UsageError(fmt::format("\"{}\" is no rate: nothing would ever arrive", text));
+        throw UsageError(
+            fmt::format("{}: \"{}\" is no rate: nothing would ever arrive", option, text)
+        );
     }
     return rate;
 }
 
-std::size_t parse_bytes(const std::string& text) {
+std::size_t parse_bytes(const std::string& option, const std::string& text) {
     constexpr std::array kUnits = {
         Unit{"", 1.0}, Unit{"K", 1024.0}, Unit{"M", 1024.0 * 1024},
         Unit{"G", 1024.0 * 1024 * 1024}};
-    const double bytes = parse(text, kUnits, "bytes, or with K, M, G: 64K,1M,85M");
+    const double bytes = parse(option, text, kUnits, "bytes, or with K, M, G: 64K,1M,85M");
     if (bytes < sizeof(float) || bytes > 0x7fffffff * double{sizeof(float)} ||
         std::fmod(bytes, sizeof(float)) != 0) {
         throw UsageError(fmt::format(
-            "size {} is {:.0f} bytes; it must be a multiple of 4 (the data are floats), from 4 to "
-            "8G",
-            text, bytes
+            "{}: {} is no size: give a multiple of 4 bytes, as the data are floats, from 4 to 8G",
+            option, text
         ));
     }
     return static_cast<std::size_t>(bytes);

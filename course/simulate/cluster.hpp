@@ -18,16 +18,16 @@ struct Cluster {
 };
 
 /// "2us", "0.5ms", "1s": seconds.
-/// Errors  UsageError
-double parse_seconds(const std::string& text);
+/// Errors  UsageError, which names `option`; so do the next two
+double parse_seconds(const std::string& option, const std::string& text);
 
 /// "10Gbit", "1.25GB", "200MB": bytes in a second; K, M, G for powers of 1000, as networks count.
 /// Errors  UsageError
-double parse_bytes_per_s(const std::string& text);
+double parse_bytes_per_s(const std::string& option, const std::string& text);
 
 /// "64K": bytes; K, M, G for powers of 1024, as bench takes them.
 /// Errors  UsageError; also for what is no whole number of floats
-std::size_t parse_bytes(const std::string& text);
+std::size_t parse_bytes(const std::string& option, const std::string& text);
 
 /// The beginning of a command line that starts so many ranks, one a machine; a module and its order follow. Writes what it
 /// needs into `folder`.

@@ -21,12 +21,22 @@ class Panel {
     Panel(std::string prefix, std::string title)
         : prefix_(std::move(prefix)), title_(std::move(title)) {}
 
-    void add(const std::string& algorithm, double x, const std::string& mark, double seconds) {
+    /// may_win  it is no wrong answer.
+    void add(
+        const std::string& algorithm,
+        double x,
+        const std::string& mark,
+        double seconds,
+        bool may_win
+    ) {
         if (!lines_.contains(algorithm)) {
             order_.push_back(algorithm);
         }
         lines_[algorithm].push_back({x, seconds});
         marks_[x] = mark;
+        if (!may_win) {
+            wrong_.insert(algorithm);
+        }
     }
 
     [[nodiscard]] bool empty() const { return marks_.empty(); }
@@ -62,7 +72,8 @@ class Panel {
                 plots::kStyles[static_cast<std::size_t>(place) % plots::kStyles.size()];
             curves.push_back(fmt::format(
                 "${}{} using 1:2 with linespoints lw 2 pt {} ps 0.8 lc rgb '{}' title {}", prefix_,
-                i, style.mark, style.colour, plots::quoted(order_[i])
+                i, style.mark, style.colour,
+                plots::quoted(order_[i] + (wrong_.contains(order_[i]) ? " (wrong)" : ""))
             ));
         }
         return text + fmt::format("plot {}\n", fmt::join(curves, ", \\\n  "));
@@ -78,13 +89,14 @@ class Panel {
             double least = 0;
             for (const std::string& name : order_) {
                 for (const lab::At& at : lines_.at(name)) {
-                    if (at.x == x && (best.empty() || at.seconds < least)) {
+                    if (at.x == x && !wrong_.contains(name) &&
+                        (best.empty() || at.seconds < least)) {
                         best = name;
                         least = at.seconds;
                     }
                 }
             }
-            if (!before.empty() && best != before) {
+            if (!before.empty() && !best.empty() && best != before) {
                 if (const auto at = lab::crossover(lines_.at(before), lines_.at(best))) {
                     text += fmt::format(
                         "set arrow from {0}, graph 0 to {0}, graph 1 nohead dt 3 lc rgb '#808080'\n"
@@ -105,6 +117,7 @@ class Panel {
     std::vector<std::string> order_;
     std::map<std::string, std::vector<lab::At>> lines_;
     std::map<double, std::string> marks_;
+    std::set<std::string> wrong_;
 };
 
 }  // namespace
@@ -124,11 +137,17 @@ std::string picture_of(const Simulated& simulated, const Cluster& cluster) {
     Panel over_sizes("sizes", fmt::format("{} ranks, over the size", most));
     for (const Timed& time : simulated.times) {
         if (time.size_bytes == largest) {
-            over_ranks.add(time.algorithm, time.ranks, std::to_string(time.ranks), time.seconds);
+            over_ranks.add(
+                time.algorithm, time.ranks, std::to_string(time.ranks), time.seconds,
+                may_win(simulated, time)
+            );
         }
         if (time.ranks == most) {
             const auto bytes = static_cast<double>(time.size_bytes);
-            over_sizes.add(time.algorithm, bytes, lab::in_words(time.size_bytes), time.seconds);
+            over_sizes.add(
+                time.algorithm, bytes, lab::in_words(time.size_bytes), time.seconds,
+                may_win(simulated, time)
+            );
         }
     }
     const std::string where =
@@ -148,7 +167,10 @@ std::string picture_of(const Simulated& simulated, const Cluster& cluster) {
         "set lmargin at screen 0.48\nset rmargin at screen 0.82\n{}"
         "unset multiplot\n",
         over_ranks.data(), over_sizes.data(),
-        plots::quoted(fmt::format("{} of float32, simulated: {}", simulated.collective, where)),
+        plots::quoted(fmt::format(
+            "{} of float32, {}: {}", simulated.collective,
+            simulated.by_formula ? "by formula" : "simulated", where
+        )),
         over_ranks.plot(all, true), over_sizes.plot(all, false)
     );
 }

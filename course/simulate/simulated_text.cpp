@@ -21,13 +21,23 @@ using Point = std::pair<int, std::size_t>;  // ranks, bytes
 // Of times that differ by less, none is the faster: what SMPI adds for its own messages.
 constexpr double kSame = 1e-4;
 
-/// The fastest of each point that is right; of equal ones the first.
-std::map<Point, const Timed*> fastest(const std::vector<Timed>& times) {
-    std::map<Point, const Timed*> best;
-    for (const Timed& time : times) {
-        if (time.wrong > 0) {
-            continue;
+/// Those that may be the fastest: of the course, of the peers, or of both.
+std::vector<const Timed*> right(const Simulated& simulated, bool ours, bool peers) {
+    std::vector<const Timed*> times;
+    for (const Timed& time : simulated.times) {
+        const bool wanted = simulated.peers.contains(time.algorithm) ? peers : ours;
+        if (wanted && may_win(simulated, time)) {
+            times.push_back(&time);
         }
+    }
+    return times;
+}
+
+/// The fastest of each point; of equal ones the first.
+std::map<Point, const Timed*> fastest(const std::vector<const Timed*>& times) {
+    std::map<Point, const Timed*> best;
+    for (const Timed* const at : times) {
+        const Timed& time = *at;
         const Timed*& known = best[{time.ranks, time.size_bytes}];
         if (known == nullptr || time.seconds < known->seconds * (1 - kSame)) {
             known = &time;
@@ -82,18 +92,27 @@ std::string amount(double bytes) {
     return "";
 }
 
-std::string row(const Timed& time, const Timed* naive, bool best) {
+/// "5 WRONG in mean", "fails its test", "fastest"
+std::string verdict_of(const Simulated& simulated, const Timed& time, bool best) {
+    if (time.wrong > 0) {
+        return fmt::format(
+            "  {} WRONG{}", time.wrong, time.wrong_op.empty() ? "" : " in " + time.wrong_op
+        );
+    }
+    return !may_win(simulated, time) ? "  fails its test" : best ? "  fastest" : "";
+}
+
+std::string row(const Simulated& simulated, const Timed& time, const Timed* naive, bool best) {
+    const bool measured = !simulated.by_formula;
     return fmt::format(
         "{:>6} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}{}\n", time.ranks,
-        in_words(time.size_bytes), time.algorithm, in_seconds(time.seconds),
+        in_words(time.size_bytes), time.algorithm, measured ? in_seconds(time.seconds) : "-",
         time.model_s < 0 ? "-" : in_seconds(time.model_s),
-        time.model_s <= 0 ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
+        time.model_s <= 0 || !measured ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
         time.messages < 0 ? "-" : std::to_string(time.messages),
         time.bytes < 0 ? "-" : amount(static_cast<double>(time.bytes)),
         naive == nullptr ? "-" : fmt::format("{:.2f}", naive->seconds / time.seconds),
-        time.wrong > 0 ? fmt::format("  {} WRONG", time.wrong)
-        : best         ? "  fastest"
-                       : ""
+        verdict_of(simulated, time, best)
     );
 }
 
@@ -126,17 +145,10 @@ std::string crossings(const Simulated& simulated) {
 
 /// What the course's best takes over the best of the peers, by size.
 std::string against_peers(const Simulated& simulated, int ranks) {
-    std::vector<Timed> ours;
-    std::vector<Timed> peers;
-    for (const Timed& time : simulated.times) {
-        if (time.ranks == ranks) {
-            (simulated.peers.contains(time.algorithm) ? peers : ours).push_back(time);
-        }
-    }
-    const auto best = fastest(ours);
+    const auto best = fastest(right(simulated, true, false));
     std::vector<std::string> ratios;
-    for (const auto& [point, peer] : fastest(peers)) {
-        if (const auto found = best.find(point); found != best.end()) {
+    for (const auto& [point, peer] : fastest(right(simulated, false, true))) {
+        if (const auto found = best.find(point); found != best.end() && point.first == ranks) {
             ratios.push_back(fmt::format(
                 "{:.4f} at {}", found->second->seconds / peer->seconds, in_words(point.second)
             ));
@@ -193,9 +205,11 @@ std::string place_of(const Cluster& cluster) {
 }
 
 std::string table_of(const Simulated& simulated, const Cluster& cluster) {
-    const auto best = fastest(simulated.times);
+    const auto best = fastest(right(simulated, true, true));
     std::string text = fmt::format(
-        "# {} of float32 on a simulated cluster: {}\n", simulated.collective, place_of(cluster)
+        "# {} of float32 {}: {}\n", simulated.collective,
+        simulated.by_formula ? "by its formulas, without a simulation" : "on a simulated cluster",
+        place_of(cluster)
     );
     text += fmt::format(
         "# {:>4} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}\n", "ranks", "size",
@@ -210,17 +224,20 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster) {
         for (const Timed& time : simulated.times) {
             if (Point(time.ranks, time.size_bytes) == point) {
                 const auto winner = best.find(point);
-                text += row(time, naive, winner != best.end() && winner->second == &time);
+                text +=
+                    row(simulated, time, naive, winner != best.end() && winner->second == &time);
             }
         }
     }
     for (const int ranks : ranks_in(simulated.times)) {
-        text += fmt::format("# {} ranks, fastest: {}\n", ranks, winners(best, ranks));
+        const std::string names = winners(best, ranks);
+        text += names.empty() ? "" : fmt::format("# {} ranks, fastest: {}\n", ranks, names);
     }
     for (const int ranks : ranks_in(simulated.times)) {
         text += against_peers(simulated, ranks);
     }
     text += crossings(simulated) + slower_than_formula(simulated);
+    text += simulated.refused.empty() ? "" : "# mine does not pass its test\n";
     for (const std::string& note : simulated.notes) {
         text += fmt::format("# {}\n", note);
     }
@@ -255,7 +272,10 @@ std::string json_of(const Simulated& simulated, const Cluster& cluster) {
     nlohmann::json document = {
         {"collective", simulated.collective},
         {"times", simulated.times},
-        {"notes", simulated.notes}};
+        {"notes", simulated.notes},
+        {"by_formula", simulated.by_formula},
+        {"refused",
+         simulated.refused.empty() ? nlohmann::json() : nlohmann::json(simulated.refused)}};
     for (nlohmann::json& time : document["times"]) {  // what is not known is null
         for (const char* const name : {"model_s", "messages", "bytes", "wrong"}) {
             time[name] = time[name] < 0 ? nlohmann::json() : time[name];

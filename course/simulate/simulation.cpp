@@ -10,12 +10,14 @@
 #include <sstream>
 #include <unistd.h>
 
+#include "course/algorithms/units.hpp"
 #include "course/launch/run_folder.hpp"
 #include "course/process/error.hpp"
 #include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/subprocess.hpp"
 #include "course/runtime/simulated_time.hpp"
+#include "course/simulate/held_ranks.hpp"
 #include "course/simulate/replayed.hpp"
 
 namespace dist::cli {
@@ -24,6 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using simulation::Order;
 using simulation::Timed;
+
+constexpr std::size_t kSmall = std::size_t{1} << 30U;  // over all ranks: peers run with such data
 
 constexpr std::array kSelectors = {"ompi", "mpich", "mvapich2", "impi"};
 
@@ -70,6 +74,10 @@ std::string shared_pages(const std::vector<std::size_t>& sizes_bytes) {
     return fmt::format("smpi/shared-malloc-blocksize:{}", std::bit_ceil(longest + kMebibyte));
 }
 
+Held held_with_code(const Context& context, std::size_t bytes, int ranks) {
+    return held_ranks(supply_here(), demand_with_code(references_of(context), bytes, ranks));
+}
+
 class Runs {
   public:
     Runs(Context& context, const Simulation& wanted)
@@ -79,6 +87,14 @@ class Runs {
         Simulated result;
         result.collective = wanted_.collective;
         result.peers = {wanted_.peers.begin(), wanted_.peers.end()};
+        result.by_formula = wanted_.by_formula;
+        if (wanted_.by_formula) {
+            constexpr int kFewest = 2;
+            Order formulas = order(wanted_.collective, wanted_.algorithms, "", wanted_.sizes_bytes);
+            formulas.formula_ranks = wanted_.ranks;
+            run(result, wanted_.references, formulas, kFewest, "", "");
+            return result;
+        }
         if (wanted_.cluster.add_s_per_byte > 0 && !wanted_.peers.empty()) {
             result.notes.emplace_back(
                 "additions take time in the course's algorithms, in the peers none"
@@ -143,16 +159,16 @@ class Runs {
 
     /// Peers allocate what they like, as much as the data and more; replayed, they allocate nothing.
     void run_peer(Simulated& result, int ranks, const std::string& peer) {
-        constexpr std::size_t kSmall = std::size_t{1} << 30U;  // over all ranks
         const std::string setting = setting_of(peer, result.collective);
         std::vector<std::size_t> with_data;
         for (const std::size_t bytes : wanted_.sizes_bytes) {
             const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks);
-            const auto seconds = all_bytes <= kSmall ? std::nullopt
-                                                     : replayed_s(
-                                                           context_, wanted_.cluster, ranks,
-                                                           result.collective, bytes, setting
-                                                       );
+            const bool fits = ranks <= held_with_code(context_, bytes, ranks).ranks;
+            const auto seconds = all_bytes <= kSmall && fits ? std::nullopt
+                                                             : replayed_s(
+                                                                   context_, wanted_.cluster, ranks,
+                                                                   result.collective, bytes, setting
+                                                               );
             if (seconds) {
                 Timed& time = result.times.emplace_back();
                 time.collective = result.collective;
@@ -160,7 +176,7 @@ class Runs {
                 time.ranks = ranks;
                 time.size_bytes = bytes;
                 time.seconds = *seconds;
-            } else if (all_bytes <= std::max(kSmall, memory_bytes() / 4)) {
+            } else if (fits && all_bytes <= std::max(kSmall, memory_bytes() / 4)) {
                 with_data.push_back(bytes);
             } else {
                 result.notes.push_back(fmt::format(
@@ -257,6 +273,40 @@ class Runs {
 };
 
 }  // namespace
+
+bool may_win(const Simulated& simulated, const Timed& time) {
+    return time.wrong <= 0 && (simulated.refused.empty() || time.algorithm != "mine");
+}
+
+fs::path references_of(const Context& context) {
+    return context.build_folder() / "simulated" / "simulated.so";
+}
+
+void expect_held(const Context& context, const Simulation& wanted) {
+    if (wanted.by_formula) {
+        return;
+    }
+    const int ranks = wanted.ranks.back();
+    const std::size_t bytes = wanted.sizes_bytes.back();
+    const bool runs_code = wanted.ours || !wanted.mine.empty();
+    const Held replayed = held_ranks(supply_here(), demand_replayed());
+    const Held held = runs_code ? held_with_code(context, bytes, ranks) : replayed;
+    if (ranks <= held.ranks) {
+        return;
+    }
+    std::string instead = "Take fewer --ranks";
+    if (wanted.mine.empty()) {
+        instead += "; or add --formula, which only calculates what the formulas give";
+        if (runs_code && ranks <= replayed.ranks) {
+            instead +=
+                "; or --algorithms mpi, which replays an MPI library's messages without data";
+        }
+    }
+    throw UsageError(fmt::format(
+        "--ranks {}: this machine holds {} simulated ranks with data of {}: {}. {}", ranks,
+        held.ranks, lab::in_words(bytes), held.limit, instead
+    ));
+}
 
 Simulated simulate(Context& context, const Simulation& wanted) {
     return Runs(context, wanted).all();

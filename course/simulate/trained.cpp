@@ -176,6 +176,16 @@ double on_the_line(const std::vector<std::pair<std::size_t, double>>& known, std
     return low_s + share * (high_s - low_s);
 }
 
+void expect_held(const Context& context, const TrainingSimulation& wanted) {
+    Simulation longest;
+    longest.mine = "train";  // no formula takes its place
+    longest.ranks = wanted.ranks;
+    constexpr std::size_t kMebibyte = std::size_t{1} << 20U;
+    const std::size_t bytes = wanted.training.model.floats() * sizeof(float);
+    longest.sizes_bytes = {(bytes / kMebibyte + 1) * kMebibyte};
+    expect_held(context, longest);
+}
+
 Trained simulate_training(Context& context, const TrainingSimulation& wanted) {
     return TrainingRuns(context, wanted).all();
 }

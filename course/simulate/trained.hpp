@@ -35,6 +35,10 @@ struct Trained {
     std::vector<std::string> notes;
 };
 
+/// To be asked before anything is built.
+/// Errors  as its namesake for collectives
+void expect_held(const Context& context, const TrainingSimulation& wanted);
+
 /// Shows how far it is.
 /// Errors  as simulate
 Trained simulate_training(Context& context, const TrainingSimulation& wanted);

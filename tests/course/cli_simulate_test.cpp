@@ -1,16 +1,11 @@
-// simulate: what it reads, what it makes of times, and the command on simulated clusters.
-#include <filesystem>
-#include <fstream>
-#include <map>
+// simulate: what it reads, and what it makes of times.
 #include <nlohmann/json.hpp>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "course/process/error.hpp"
-#include "course/simulate/replayed.hpp"
+#include "course/simulate/held_ranks.hpp"
 #include "course/simulate/simulated_text.hpp"
-#include "tests/course/cli_simulated.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -33,26 +28,66 @@ Timed timed(const std::string& algorithm, int ranks, std::size_t bytes, double s
 }  // namespace
 
 TEST_CASE("latencies and rates are read with their units, and nothing is guessed") {
-    CHECK(parse_seconds("2us") == 2e-6);
-    CHECK(parse_seconds("0.5ms") == 5e-4);
-    CHECK(parse_seconds("0s") == 0);
-    CHECK(parse_bytes_per_s("10Gbit") == 1.25e9);
-    CHECK(parse_bytes_per_s("1.25GB") == 1.25e9);
-    CHECK(parse_bytes("64K") == 65536);
-    CHECK(parse_bytes("85M") == 85U << 20U);
+    CHECK(parse_seconds("--x", "2us") == 2e-6);
+    CHECK(parse_seconds("--x", "0.5ms") == 5e-4);
+    CHECK(parse_seconds("--x", "0s") == 0);
+    CHECK(parse_bytes_per_s("--x", "10Gbit") == 1.25e9);
+    CHECK(parse_bytes_per_s("--x", "1.25GB") == 1.25e9);
+    CHECK(parse_bytes("--x", "64K") == 65536);
+    CHECK(parse_bytes("--x", "85M") == 85U << 20U);
     for (const char* const wrong :
          {"", "2", "us", "2 us", "-1us", "2usx", "nans", "infs", "1e400s"}) {
         INFO(wrong);
-        CHECK_THROWS_AS(parse_seconds(wrong), UsageError);
+        CHECK_THROWS_AS(parse_seconds("--x", wrong), UsageError);
     }
     for (const char* const wrong : {"0GB", "10", "Gbit", "-1GB", "1gb"}) {
         INFO(wrong);
-        CHECK_THROWS_AS(parse_bytes_per_s(wrong), UsageError);
+        CHECK_THROWS_AS(parse_bytes_per_s("--x", wrong), UsageError);
     }
     for (const char* const wrong : {"0", "3", "1.1K", "9G", "-4", "4KB"}) {
         INFO(wrong);
-        CHECK_THROWS_AS(parse_bytes(wrong), UsageError);
+        CHECK_THROWS_AS(parse_bytes("--x", wrong), UsageError);
     }
+}
+
+TEST_CASE("a number that cannot be read names its option") {
+    const auto said = [](const auto& parse, const std::string& option, const std::string& text) {
+        try {
+            parse(option, text);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK(has(said(parse_seconds, "--latency", "2"), "--latency: \"2\" cannot be read"));
+    CHECK(has(said(parse_bytes_per_s, "--bandwidth", "0GB"), "--bandwidth: \"0GB\" is no rate"));
+    CHECK(has(said(parse_bytes, "--sizes", "3"), "--sizes: 3 is no size"));
+}
+
+TEST_CASE("a machine holds as many ranks as the scarcest of what they take allows") {
+    const Supply supply = {.mappings = 65530, .disk_bytes = 1e9, .memory_bytes = 1e9};
+    const Demand demand = {.mappings = 6, .disk_bytes = 4e4, .memory_bytes = 1e4};
+    CHECK(held_ranks(supply, demand).ranks == (65530 - 300) / 6);
+    CHECK(has(held_ranks(supply, demand).limit, "6 of the 65530 mappings"));
+    const Held by_disk = held_ranks(supply, {6, 1e6, 1e4});
+    CHECK(by_disk.ranks == 1000);
+    CHECK(has(by_disk.limit, "1.0 MB of the 1000 MB free in /tmp"));
+    const Held by_memory = held_ranks(supply, {6, 1e4, 2e6});
+    CHECK(by_memory.ranks == 500);
+    CHECK(has(by_memory.limit, "2.0 MB of the 1000 MB of memory"));
+}
+
+TEST_CASE("an answer that its test refuses is never the fastest") {
+    Simulated simulated;
+    simulated.times = {timed("mine", 4, 1024, 1e-6), timed("ring", 4, 1024, 2e-6)};
+    CHECK(has(table_of(simulated, {}), "# 4 ranks, fastest: mine\n"));
+    simulated.refused = "my_ring.cpp does not pass its test";
+    const std::string text = table_of(simulated, {});
+    CHECK(has(text, "  fails its test\n"));
+    CHECK(has(text, "# 4 ranks, fastest: ring\n"));
+    CHECK(has(text, "# mine does not pass its test\n"));
+    CHECK(has(json_of(simulated, {}), "\"refused\":\"my_ring.cpp"));
+    CHECK(has(picture_of(simulated, {}), "mine (wrong)"));
 }
 
 TEST_CASE("the table says who is the fastest, and a wrong result never is") {
@@ -66,294 +101,18 @@ TEST_CASE("the table says who is the fastest, and a wrong result never is") {
         simulated.times.push_back(timed("ompi", 4, bytes, 4 * scale));
         simulated.times.push_back(timed("mine", 4, bytes, 1 * scale));
         simulated.times.back().wrong = 3;
+        simulated.times.back().wrong_op = "mean";
     }
     const std::string text = table_of(simulated, {});
     INFO(text);
     CHECK(has(text, "# 4 ranks, fastest: ompi at 1 KiB, ring from 1 MiB on\n"));
     CHECK(has(text, "the course's best over the best peer: 1.2500 at 1 KiB, 0.5000 at 1 MiB\n"));
     CHECK(has(text, "# 4 ranks: ring passes naive at "));
-    CHECK(has(text, "  3 WRONG\n"));
+    CHECK(has(text, "  3 WRONG in mean\n"));
+    CHECK_FALSE(has(picture_of(simulated, {}), "from here mine"));
     const auto document = nlohmann::json::parse(json_of(simulated, {}));
     CHECK(document["times"].size() == 8);
     CHECK(document["times"][0]["model_s"].is_null());
     CHECK(document["times"][0]["wrong"] == 0);
     CHECK(has(csv_of(simulated), "all_reduce,ring,4,1048576,0.002,,,,0\n"));
 }
-
-#ifdef SHARDLINGS_CLI
-namespace {
-
-/// The times, by "algorithm ranks bytes".
-std::map<std::string, nlohmann::json> times_of(const std::vector<std::string>& words) {
-    std::vector<std::string> all = words;
-    all.emplace_back("--json");
-    const Ended ended = simulate(all);
-    INFO(ended.output);
-    REQUIRE(ended.status == 0);
-    std::map<std::string, nlohmann::json> times;
-    const auto document = nlohmann::json::parse(ended.output.substr(ended.output.find('{')));
-    for (const auto& time : document["times"]) {
-        times
-            [time["algorithm"].get<std::string>() + " " + std::to_string(time["ranks"].get<int>()) +
-             " " + std::to_string(time["size_bytes"].get<long>())] = time;
-    }
-    return times;
-}
-
-}  // namespace
-
-TEST_CASE("the ring takes what the formula says, and naive N times as long", "[simgrid]") {
-    const auto times = times_of(
-        {"all_reduce", "--ranks", "4,8,16,64", "--sizes", "4M", "--algorithms", "naive,ring"}
-    );
-    for (const int p : {4, 8, 16, 64}) {
-        const auto at = [&](const std::string& name) {
-            return times.at(name + " " + std::to_string(p) + " 4194304");
-        };
-        INFO(p);
-        const double ring_s = at("ring")["seconds"];
-        CHECK(ring_s / at("ring")["model_s"].get<double>() == Approx(1).epsilon(0.0002));
-        CHECK(
-            at("naive")["seconds"].get<double>() / at("naive")["model_s"].get<double>() ==
-            Approx(1).epsilon(0.0002)
-        );
-        CHECK(at("naive")["seconds"].get<double>() / ring_s > 0.9 * p);
-        CHECK(at("ring")["wrong"] == 0);
-        CHECK(at("ring")["messages"] == 2 * p * (p - 1));
-        CHECK(at("ring")["bytes"] == 2L * (p - 1) * 4194304);
-    }
-}
-
-TEST_CASE(
-    "every algorithm is right on 16 simulated ranks, and adding takes its time", "[simgrid]"
-) {
-    for (const char* const collective :
-         {"all_reduce", "broadcast", "reduce", "scatter", "gather", "all_gather", "reduce_scatter",
-          "all_to_all", "barrier"}) {
-        const auto times = times_of(
-            {collective, "--ranks", "16", "--sizes", "1K,1M", "--compute", "5GB", "--peers", "ompi"}
-        );
-        CHECK(times.size() >= 3);
-        for (const auto& [name, time] : times) {
-            INFO(name);
-            CHECK(time["wrong"] == 0);
-            if (!time["model_s"].is_null()) {
-                CHECK(
-                    time["seconds"].get<double>() / time["model_s"].get<double>() ==
-                    Approx(1).epsilon(0.01)
-                );
-            }
-        }
-    }
-}
-
-TEST_CASE("ring_all_reduce holds its time on 64 ranks; one that takes turns is told", "[simgrid]") {
-    const auto on_64 = [](const std::string& file) {
-        return simulate(
-            {"ring_all_reduce", "--as", file, "--ranks", "64", "--sizes", "4M", "--algorithms",
-             "mine"}
-        );
-    };
-    const Ended right =
-        on_64(std::string(REPOSITORY) + "/solutions/03_ring_and_tree/ring_all_reduce.cpp");
-    INFO(right.output);
-    CHECK(right.status == 0);
-    CHECK(has(right.output, "  1.0000 "));
-    CHECK_FALSE(has(right.output, "the formula's time"));
-
-    const std::filesystem::path file =
-        std::filesystem::temp_directory_path() / ("turns-" + std::to_string(getpid()) + ".cpp");
-    std::ofstream(file) << R"(
-#include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
-#include <algorithm>
-#include <vector>
-#include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "exercises/01_point_to_point/send_recv.hpp"
-namespace dist {
-void ring_all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
-    const int p = comm.size();
-    const int r = comm.rank();
-    const auto chunk = [&](int number) {
-        const Chunk c = chunk_bounds(data.size(), p, (number + 2 * p) % p);
-        return data.subspan(c.begin, c.size());
-    };
-    std::vector<float> scratch(data.size() / static_cast<std::size_t>(p) + 1);
-    for (int s = 0; s < 2 * (p - 1); ++s) {  // rank after rank, in each step
-        const auto mine = chunk(r - 2 - s);
-        const auto incoming = std::span(scratch).first(mine.size());
-        const auto take = [&] { recv(incoming, (r + p - 1) % p, comm); };
-        if (r > 0) {
-            take();
-        }
-        send(chunk(r - 1 - s), (r + 1) % p, comm);
-        if (r == 0) {
-            take();
-        }
-        if (s < p - 1) {
-            accumulate(incoming, mine, op);
-        } else {
-            std::copy(incoming.begin(), incoming.end(), mine.begin());
-        }
-    }
-}
-}
-)";
-    const Ended slow = on_64(file.string());
-    std::filesystem::remove(file);
-    INFO(slow.output);
-    CHECK(has(slow.output, "# mine takes 64.0 times the formula's time on 64 ranks: "));
-    CHECK_FALSE(has(slow.output, "WRONG"));
-}
-
-TEST_CASE("peers that are replayed take what they take with data", "[simgrid]") {
-    Context context;
-    context.root = REPOSITORY;
-    const auto times = times_of(
-        {"all_reduce", "--ranks", "12", "--sizes", "4M", "--algorithms", "mpi", "--peers", "lr,rdb"}
-    );
-    for (const std::string peer : {"lr", "rdb"}) {
-        const double with_data = times.at(peer + " 12 4194304")["seconds"];
-        CHECK(
-            replayed_s(context, {}, 12, "all_reduce", 4194304, "smpi/allreduce:" + peer).value() ==
-            Approx(with_data).epsilon(0.0005)
-        );
-    }
-    CHECK_FALSE(replayed_s(context, {}, 4, "scatter", 1024, "smpi/scatter:mpich").has_value());
-}
-
-TEST_CASE("data beyond 1 GiB over all ranks needs no memory of that size", "[simgrid]") {
-    const auto times = times_of(
-        {"all_reduce", "--ranks", "64", "--sizes", "32M", "--algorithms",
-         "recursive_doubling,halving_doubling,mpi", "--peers", "lr"}
-    );
-    for (const char* const ours : {"recursive_doubling", "halving_doubling"}) {
-        const auto& time = times.at(std::string(ours) + " 64 33554432");
-        CHECK(
-            time["seconds"].get<double>() / time["model_s"].get<double>() ==
-            Approx(1).epsilon(0.0002)
-        );
-    }
-    // a ring, by its formula
-    CHECK(
-        times.at("lr 64 33554432")["seconds"].get<double>() ==
-        Approx(2 * 63 * (2e-6 + 33554432.0 / 64 * 8e-10)).epsilon(0.001)
-    );
-}
-
-TEST_CASE("every rank has the static variables of an answer for itself", "[simgrid]") {
-    const std::filesystem::path file =
-        std::filesystem::temp_directory_path() / ("statics-" + std::to_string(getpid()) + ".cpp");
-    std::ofstream(file) << R"(
-#include "exercises/02_naive_collectives/all_reduce.hpp"
-#include "exercises/02_naive_collectives/broadcast.hpp"
-#include "exercises/02_naive_collectives/reduce.hpp"
-namespace dist {
-int in_file = -1;
-inline int in_header = -1;
-template <class T> T& first(T value) { static T kept = value; return kept; }
-void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
-    static thread_local bool called = false;
-    in_file = in_file < 0 ? comm.rank() : in_file;
-    in_header = in_header < 0 ? comm.rank() : in_header;
-    called = true;
-    reduce(data, op, 0, comm);
-    broadcast(data, 0, comm);
-    if (in_file != comm.rank() || in_header != comm.rank() || first(comm.rank()) != comm.rank()) {
-        throw Error("another rank's variable");
-    }
-}
-}
-)";
-    const auto times = times_of(
-        {"all_reduce", "--as", file.string(), "--ranks", "16", "--sizes", "1K", "--algorithms",
-         "naive"}
-    );
-    std::filesystem::remove(file);
-    CHECK(times.at("mine 16 1024")["wrong"] == 0);
-}
-
-TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", "[simgrid]") {
-    const std::string solutions = std::string(REPOSITORY) + "/solutions/03_ring_and_tree/";
-    const std::string mutants =
-        std::string(REPOSITORY) + "/tests/mutants/03_ring_and_tree/ring_all_reduce/";
-    const std::vector<std::string> small = {"ring_all_reduce", "--ranks", "4,16", "--sizes", "64K",
-                                            "--algorithms",    "ring",    "--as"};
-    const auto with = [&](const std::string& file) {
-        std::vector<std::string> words = small;
-        words.push_back(file);
-        return words;
-    };
-    const auto times = times_of(with(solutions + "ring_all_reduce.cpp"));
-    CHECK(times.at("mine 16 65536")["seconds"] == times.at("ring 16 65536")["seconds"]);
-
-    const Ended wrong = simulate(with(mutants + "wrong_chunk.diff"));
-    CHECK(wrong.status == 1);
-    CHECK(has(wrong.output, "WRONG\n"));
-
-    const Ended stuck = simulate(with(mutants + "send_first.diff"));
-    CHECK(stuck.status == 4);
-    CHECK(has(stuck.output, "on 4 simulated ranks mine deadlocks"));
-
-    const Ended thrown = simulate(
-        {"all_reduce", "--as",
-         std::string(REPOSITORY) + "/tests/cheats/all_reduce/throws_nothing_known.cpp", "--ranks",
-         "4", "--sizes", "1K", "--algorithms", "naive"}
-    );
-    CHECK(thrown.status == 1);
-    CHECK(has(thrown.output, "on 4 simulated ranks mine threw on rank "));
-
-    const Ended nothing = simulate({"summation_order", "--ranks", "4"});
-    CHECK(nothing.status == 2);
-    CHECK(has(nothing.output, "is no collective by itself"));
-
-    const Ended no_mpi = simulate({"simple_model"});
-    CHECK(no_mpi.status == 2);
-    CHECK(has(no_mpi.output, "cannot run on simulated ranks"));
-
-    const Ended silent = simulate(
-        {"shared_memory_all_reduce", "--ranks", "4", "--as",
-         solutions + "shared_memory_all_reduce.cpp"}
-    );
-    CHECK(silent.status == 2);
-    CHECK(has(silent.output, "passes no messages"));
-
-    const Ended none = simulate({});
-    CHECK(none.status == 2);
-    CHECK(has(none.output, "an exercise, or train"));
-
-    const Ended peer = simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--peers", "zork"});
-    CHECK(peer.status == 2);
-    CHECK(has(peer.output, "has no algorithm 'zork'"));
-}
-
-TEST_CASE("an answer that ends the simulation is told by what it did", "[simgrid]") {
-    const auto with_body = [](const std::string& body) {
-        const std::filesystem::path file =
-            std::filesystem::temp_directory_path() / ("ends-" + std::to_string(getpid()) + ".cpp");
-        std::ofstream(file) << "#include <cstdlib>\n"
-                               "#include \"exercises/02_naive_collectives/broadcast.hpp\"\n"
-                               "namespace dist {\n"
-                               "void broadcast(std::span<float>, int, const Communicator&) { "
-                            << body << " }\n}\n";
-        Ended ended = simulate({"broadcast", "--as", file.string(), "--ranks", "4"});
-        std::filesystem::remove(file);
-        return ended;
-    };
-    const Ended exits = with_body("std::_Exit(0);");
-    CHECK(exits.status == 5);
-    CHECK(has(exits.output, "mine ended before it was through, as by exit()"));
-    const Ended crashes = with_body("*static_cast<volatile int*>(nullptr) = 1;");
-    CHECK(crashes.status == 5);
-    CHECK(has(crashes.output, "mine died of SIGSEGV"));
-
-    const std::filesystem::path platform =
-        std::filesystem::temp_directory_path() / ("no-cluster-" + std::to_string(getpid()));
-    std::ofstream(platform) << "<a/>";
-    const Ended misread =
-        simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--platform", platform.string()});
-    std::filesystem::remove(platform);
-    INFO(misread.output);
-    CHECK(misread.status == 2);
-    CHECK(has(misread.output, "--platform: " + platform.string() + ":1: Invalid XML"));
-}
-#endif

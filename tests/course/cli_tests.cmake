@@ -38,7 +38,8 @@ add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk
 set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)
 
 # simulate: its texts everywhere; the command itself where SimGrid is.
-add_executable(simulate_test EXCLUDE_FROM_ALL cli_simulate_test.cpp cli_simulate_train_test.cpp simulated_step_test.cpp)
+add_executable(simulate_test EXCLUDE_FROM_ALL
+  cli_simulate_test.cpp cli_simulate_command_test.cpp cli_simulate_train_test.cpp simulated_step_test.cpp)
 target_link_libraries(simulate_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(simulate_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
 if(SimGrid_FOUND)

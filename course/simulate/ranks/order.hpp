@@ -14,13 +14,22 @@ struct Order {
     std::vector<std::string> algorithms;  // rows of course/algorithms/registry.hpp; empty: all
     std::string mine;                     // an exercise: its rows alone, under the name mine
     std::vector<std::size_t> sizes_bytes;
+    std::vector<int> formula_ranks;  // not empty: only say what the formulas give for these
     // of a message, for the model; 0 and 0 where they are not known
     double alpha_s = 0;
     double beta_s_per_byte = 0;
     double gamma_s_per_byte = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
-    Order, collective, algorithms, mine, sizes_bytes, alpha_s, beta_s_per_byte, gamma_s_per_byte
+    Order,
+    collective,
+    algorithms,
+    mine,
+    sizes_bytes,
+    formula_ranks,
+    alpha_s,
+    beta_s_per_byte,
+    gamma_s_per_byte
 )
 
 struct Timed {
@@ -32,10 +41,21 @@ struct Timed {
     double model_s = -1;  // the formula; -1 where there is none
     long messages = -1;   // that all ranks sent; -1 where a library sends them
     long bytes = -1;
-    long wrong = -1;  // elements of a short trial; -1 where that was left out
+    long wrong = -1;       // elements of a short trial; -1 where that was left out
+    std::string wrong_op;  // "mean": the operation of these elements
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
-    Timed, collective, algorithm, ranks, size_bytes, seconds, model_s, messages, bytes, wrong
+    Timed,
+    collective,
+    algorithm,
+    ranks,
+    size_bytes,
+    seconds,
+    model_s,
+    messages,
+    bytes,
+    wrong,
+    wrong_op
 )
 
 /// Lines of `Timed` begin so: what the code under simulation prints does not.
