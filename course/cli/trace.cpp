@@ -46,6 +46,10 @@ fs::path folder_of(const TraceArguments& arguments) {
     return arguments.out.empty() ? fs::path("traces") : fs::path(arguments.out);
 }
 
+bool writes_files(const TraceArguments& arguments) {
+    return !arguments.text || !arguments.out.empty();
+}
+
 void make_folder(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -142,7 +146,7 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
     const Progress progress = read_progress(context.root);
     const Exercise& exercise = select_exercise(manifest, progress, arguments.name);
     const fs::path folder = folder_of(arguments);
-    if (!arguments.text) {
+    if (writes_files(arguments)) {
         make_folder(folder);
     }
     const Result result = [&] {
@@ -162,18 +166,26 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
     }
     const Drawing drawing = drawing_of(*test, exercise.name);
     print_folded(text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
-    if (!arguments.text) {
+    if (writes_files(arguments)) {
         write_files(drawing, *test, folder);
     }
 }
 
-void trace_training(Context& context, const TrainOptions& options, std::vector<std::string> words) {
-    const fs::path folder = fs::path("traces") / "train";
+void trace_training(
+    Context& context,
+    const TrainOptions& options,
+    const std::string& out,
+    std::vector<std::string> words
+) {
+    const fs::path folder = out.empty() ? fs::path("traces") / "train" : fs::path(out);
     const auto given = [&](const char* option) {
         return std::ranges::any_of(words, [&](const std::string& word) {
             return word == option || word.starts_with(std::string(option) + "=");
         });
     };
+    if (given("--trace") && !out.empty()) {
+        throw UsageError("trace train: --out and --trace both name the folder; give one of them");
+    }
     if (!given("--trace")) {
         make_folder(folder);
         words.insert(words.end(), {"--trace", folder.string()});
@@ -188,9 +200,11 @@ Command add_training(const Command& trace, Context& context) {
     auto command =
         trace.add_subcommand("train", "Draw ten steps of a training, a file for each rank");
     auto options = std::make_shared<TrainOptions>();
+    auto out = std::make_shared<std::string>();
     auto ranks = command.add_option("-n,--ranks", options->ranks, "Number of processes");
     ranks.capture_default_str();
     command.add_option("--hostfile", options->hostfile, kHostfileHelp);
+    command.add_option("--out", *out, "Folder for the files of all ranks (default: traces/train)");
     command
         .add_option(
             "--stack", options->stack,
@@ -203,13 +217,13 @@ Command add_training(const Command& trace, Context& context) {
         "(https://ui.perfetto.dev) and HTA.\n"
         "With zero1, zero2 and zero3 messages have no row: they are part of forward, backward and "
         "optimizer.\n"
-        "Takes all options of ./shardlings train. Defaults: --trace traces/train, --steps 12.\n"
+        "Takes all options of ./shardlings train. Default: --steps 12.\n"
         "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
     );
     pass_on_the_rest(command, context);
-    command.callback([&context, command, options, ranks] {
+    command.callback([&context, command, options, out, ranks] {
         options->ranks_given = ranks.count() > 0;
-        trace_training(context, *options, command.remaining());
+        trace_training(context, *options, *out, command.remaining());
     });
     return command;
 }
@@ -230,7 +244,9 @@ void add_trace(Command& app, Context& context) {
     command.add_option("--seed", options.seed, "Seed of the inputs and delays")
         .capture_default_str();
     command.add_flag("--delays", options.delays, "Delay MPI calls by --seed");
-    command.add_flag("--text", arguments->text, "Print the whole drawing, and write no files");
+    command.add_flag(
+        "--text", arguments->text, "Print the whole drawing; write files only with --out"
+    );
     command.add_option(
         "--out", arguments->out, "Folder for NAME.svg and NAME.json (default: traces)"
     );

@@ -63,6 +63,18 @@ std::string opening(const Diagram& diagram, const Layout& layout, const std::str
     );
 }
 
+std::string reason_of(const Diagram& diagram) {
+    std::string text;
+    int y = 50;
+    for (const std::string& line : diagram.reason) {
+        text += fmt::format(
+            "<text x='16' y='{}' fill='{}' text-anchor='start'>{}</text>\n", y, kRed, line
+        );
+        y += kLinePx;
+    }
+    return text;
+}
+
 std::string waits_of(const Layout& layout) {
     std::string text;
     for (const Wait& wait : layout.waits) {
@@ -251,7 +263,7 @@ std::string labels_of(const Layout& layout) {
 std::string svg(const Diagram& diagram, const std::vector<MessageRecord>& messages) {
     const Shortened shown = diagram.shortens ? shortened(messages) : whole(messages);
     const Layout layout = lay_out(diagram, shown, messages);
-    std::string text = opening(diagram, layout, description(shown)) +
+    std::string text = opening(diagram, layout, description(shown)) + reason_of(diagram) +
                        rounds_and_lanes(diagram, layout, shown) + waits_of(layout) +
                        arrows_of(layout) + labels_of(layout) + gaps_of(layout, shown) +
                        headings_of(diagram, layout);

@@ -49,6 +49,7 @@ struct Diagram {
     std::vector<std::string> calls =
         {};  // whose messages: by MessageRecord::call; told above the first round of each
     // of a program that may be wrong:
+    std::vector<std::string> reason = {};   // lines below the heading, in red
     bool shows_waits = false;               // rounds that a rank spends in waiting are marked
     std::set<int> stuck = {};               // ranks that wait to the end, in vain
     std::set<int> accused = {};             // those that it lies with: in red

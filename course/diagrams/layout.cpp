@@ -118,8 +118,8 @@ void place_rounds(Layout& layout, const std::vector<Gap>& gaps) {
     const auto heading_px = [&](int round) {
         return layout.headings.contains(round) ? kHeadingPx : 0;
     };
-    layout.y = {92};
-    layout.begins = {92 + heading_px(1)};
+    layout.y = {layout.top};
+    layout.begins = {layout.top + heading_px(1)};
     for (const int far : farthest) {
         layout.y.push_back(layout.begins.back() + least_px + 10 * far);
         const int round = static_cast<int>(std::ssize(layout.y)) - 1;
@@ -131,7 +131,7 @@ void place_rounds(Layout& layout, const std::vector<Gap>& gaps) {
 }  // namespace
 
 int Layout::width() const {
-    int width = x(last) + lane_px / 2 + 16;
+    int width = std::max(x(last) + lane_px / 2 + 16, reason_px);
     for (const Caption& caption : captions) {
         width = std::max(width, width_of(caption.text) + 22);
     }
@@ -147,6 +147,7 @@ Layout lay_out(
     add_arrows(layout, diagram, shown.messages);
     layout.waits = waits_of(diagram, shown.messages, layout.rounds);
     layout.headings = headings_of(shown, diagram.calls);
+    layout.top += kLinePx * static_cast<int>(diagram.reason.size());
     place_rounds(layout, shown.gaps);
     int widest = 50;
     for (const Arrow& arrow : layout.arrows) {
@@ -155,6 +156,9 @@ Layout lay_out(
     layout.lane_px = std::max(widest + 22, 440 / (layout.last - layout.first + 1));
     layout.left = 84 + widest / 2;
     layout.captions = captions_of(diagram, layout, messages);
+    for (const std::string& line : diagram.reason) {
+        layout.reason_px = std::max(layout.reason_px, width_of(line) + 22);
+    }
     return layout;
 }
 

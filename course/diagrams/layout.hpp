@@ -55,7 +55,9 @@ struct Layout {
     int last = 0;
     int ranks = 0;
     int lane_px = 0;
-    int left = 0;  // of the first lane
+    int left = 0;       // of the first lane
+    int top = 92;       // of the first round
+    int reason_px = 0;  // its longest line
     int most_bytes = 0;
     bool even = true;  // all messages are equally long
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "course/judge/explain.hpp"
+#include "course/report/failure_text.hpp"
+#include "course/report/fold.hpp"
 #include "course/trace/timeline.hpp"
 
 namespace dist::cli {
@@ -14,6 +17,7 @@ using trace::Limits;
 
 constexpr int kReportLines = 20;
 constexpr int kReportColumns = 72;
+constexpr std::size_t kReasonColumns = 90;  // of a picture
 
 std::vector<trace::Log> logs_of(const TestResult& test) {
     std::vector<trace::Log> logs(static_cast<std::size_t>(test.ranks));
@@ -110,6 +114,12 @@ Drawing drawing_of(
         test.status == State::pass ? "" : fmt::format(", {}", name_of(test.status))
     ));
     diagram.legend = xml(fmt::format("in the test: {}", test.name));
+    if (test.status != State::pass) {
+        std::istringstream lines(folded_line(in_one_line(test), kReasonColumns, 0));
+        for (std::string line; std::getline(lines, line);) {
+            diagram.reason.push_back(xml(line));
+        }
+    }
     diagram.ranks = test.ranks;
     diagram.shows_waits = true;
     const bool in_floats = std::ranges::all_of(drawing.messages, [](const auto& message) {

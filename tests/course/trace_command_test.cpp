@@ -79,6 +79,30 @@ TEST_CASE("a check of traffic that fails shows the messages, in at most 20 lines
     CHECK(has(ended.output, "rounds are right"));
 }
 
+TEST_CASE(
+    "trace says once with whom a rank exchanged messages, and writes a text's files where --out "
+    "says"
+) {
+    const fs::path folder = fs::temp_directory_path() / "shardlings_trace_text_test";
+    fs::remove_all(folder);
+    const Ended ended = shardlings(
+        {"trace", "ring_all_reduce", "--as",
+         kMutants / "03_ring_and_tree/ring_all_reduce/naive_through_root.diff", "--text", "--out",
+         folder}
+    );
+    INFO(ended.output);
+    const std::string words = "it exchanged messages with";
+    const std::size_t first = ended.output.find(words);
+    REQUIRE(first != std::string::npos);
+    CHECK(ended.output.find(words, first + 1) == std::string::npos);
+    CHECK(has(read_text(folder / "ring_all_reduce.svg"), ">rank 0: it exchanged messages with"));
+    fs::remove_all(folder);
+
+    const Ended both = shardlings({"trace", "train", "--out", "a", "--trace", "b"});
+    CHECK(both.status == 2);
+    CHECK(has(both.output, "--out and --trace both name the folder"));
+}
+
 TEST_CASE("trace says why there is nothing to draw") {
     const Ended silent = shardlings(
         {"trace", "chunk_bounds", "--as", kSolutions / "01_point_to_point/chunk_bounds.cpp"}

@@ -290,6 +290,21 @@ TEST_CASE("the picture marks the same, and holds what it is given as text") {
     CHECK_FALSE(has(svg, "fill='#dc2626'>round 2<"));
 }
 
+TEST_CASE("below its title the picture of a test that fails says why") {
+    TestResult test = test_of(Ranks(2).logs);
+    test.status = State::fail;
+    test.message = "a < b, and " + std::string(80, 'x') + " and so on";
+    const Drawing drawing = drawing_of(test, "ring");
+    const std::string svg = diagrams::svg(drawing.diagram, drawing.messages);
+    const std::size_t title = svg.find(">ring: 2 ranks, fail</text>");
+    const std::size_t reason =
+        svg.find("y='50' fill='#dc2626' text-anchor='start'>a &lt; b, and</text>");
+    CHECK(title < reason);
+    CHECK(reason < svg.find("y='70' fill='#dc2626' text-anchor='start'>xxx"));
+    CHECK(has(svg, "y='108'>rank 0</text>"));  // and the lanes begin lower
+    CHECK(drawing_of(test_of(Ranks(2).logs), "ring").diagram.reason.empty());
+}
+
 TEST_CASE("the picture accuses those that all wait for") {
     Ranks ranks(3);
     TestResult test = test_of(ranks.logs);

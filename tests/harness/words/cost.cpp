@@ -23,12 +23,15 @@ struct Complaints {
                 (limit == 1 ? " is right" : " are right"));
         }
     }
-    void check(
+    /// Returns whether it is as it has to be, or nothing is asked.
+    bool check(
         const std::string& verb, const std::set<int>& got, const std::optional<std::set<int>>& right
     ) {
-        if (right && got != *right) {
+        const bool wrong = right && got != *right;
+        if (wrong) {
             add(verb + " " + list(got) + ", where " + list(*right) + " is right");
         }
+        return !wrong;
     }
 };
 
@@ -69,8 +72,8 @@ Comparison within(const Traffic& traffic, const Cost& cost) {
     found.check("received", traffic.bytes_received, "byte", cost.bytes_received);
     found.check("sent to", traffic.sent_to, cost.sent_to);
     found.check("received from", traffic.received_from, cost.received_from);
-    found.check("exchanged messages with", traffic.partners(), cost.partners);
-    if (cost.among && !std::ranges::includes(*cost.among, traffic.partners())) {
+    const bool right = found.check("exchanged messages with", traffic.partners(), cost.partners);
+    if (right && cost.among && !std::ranges::includes(*cost.among, traffic.partners())) {
         found.add(
             "exchanged messages with " + list(traffic.partners()) + ", where only " +
             list(*cost.among) + " can be right"
