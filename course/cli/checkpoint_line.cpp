@@ -36,13 +36,30 @@ std::vector<std::string> resumed(const std::vector<std::string>& words) {
 CheckpointLine::CheckpointLine(const trainer::Options& options, std::vector<std::string> command)
     : file_(options.checkpoint.empty() ? "" : trainer::checkpoint_file(options.checkpoint)),
       before_(written_at(file_)),
-      command_(std::move(command)) {}
+      command_(std::move(command)),
+      resumed_(options.resume) {}
 
 std::string CheckpointLine::text(bool done) const {
     const auto now = written_at(file_);
     if (!now || now == before_) {
         return "";
     }
+    return lines(done);
+}
+
+std::string CheckpointLine::text_when_interrupted() const {
+    if (file_.empty()) {
+        return "";
+    }
+    const auto now = written_at(file_);
+    if (!now || (now == before_ && !resumed_)) {
+        return "checkpoint: none yet; one is written after each epoch, and with --save-every STEPS "
+               "more often\n";
+    }
+    return lines(false);
+}
+
+std::string CheckpointLine::lines(bool done) const {
     return fmt::format(
         "checkpoint: {}\nto go on{}: {}\n", file_.string(),
         done ? ", with more --epochs or --steps" : "", shell_line(resumed(command_))

@@ -21,10 +21,16 @@ class CheckpointLine {
     /// done  all of its steps are.
     [[nodiscard]] std::string text(bool done) const;
 
+    /// The same of a run that was interrupted: also where its checkpoint is the one that it went on from, or where it has none yet.
+    [[nodiscard]] std::string text_when_interrupted() const;
+
   private:
+    [[nodiscard]] std::string lines(bool done) const;
+
     std::filesystem::path file_;  // empty: none is asked for
     std::optional<std::filesystem::file_time_type> before_;
     std::vector<std::string> command_;
+    bool resumed_;
 };
 
 }  // namespace dist::cli

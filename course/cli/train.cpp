@@ -91,7 +91,7 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
     try {
         context.status = run_ranks(context, ranks, Purpose::work, program, words);
     } catch (const Interrupted&) {
-        fmt::print("{}", checkpoint.text(/*done=*/false));
+        fmt::print("{}", checkpoint.text_when_interrupted());
         throw;
     }
     fmt::print("{}", checkpoint.text(context.status == 0 && !read.stop_after));

@@ -97,6 +97,21 @@ std::string to_straggler(std::span<const double> compute_s) {
     );
 }
 
+std::string describe_resumption(const Steps& begun, std::size_t steps) {
+    if (begun.done == 0) {
+        return "";
+    }
+    std::string text = fmt::format("going on after step {} of {}", begun.done, steps);
+    if (begun.all > 0 && begun.all != steps) {
+        text += fmt::format(
+            "; the run was begun for {} steps: from here on the learning rate follows the schedule "
+            "of {}",
+            begun.all, steps
+        );
+    }
+    return text;
+}
+
 Account::Account(const Options& options, const data::Dataset& data, const Communicator& comm)
     : options_(options), data_(data), comm_(comm), progress_(comm.rank() != 0) {
     progress_.print(describe_data(data));
@@ -107,19 +122,17 @@ Account::Account(const Options& options, const data::Dataset& data, const Commun
     ));
 }
 
-void Account::begin_run(std::size_t done, std::size_t steps, std::size_t epoch_steps) {
+void Account::begin_run(const Steps& begun, std::size_t steps, std::size_t epoch_steps) {
     steps_ = steps;
     epoch_steps_ = epoch_steps;
     status_.epochs = (steps + epoch_steps - 1) / epoch_steps;
     together(comm_, [&] {
         if (comm_.rank() == 0 && !options_.log.empty()) {
-            log_ = Log(options_.log, done);
+            log_ = Log(options_.log, begun.done);
         }
     });
     run_time_.lap_s();
-    if (done > 0) {
-        progress_.print(fmt::format("going on after step {} of {}", done, steps));
-    }
+    say(describe_resumption(begun, steps));
 }
 
 void Account::begin_epoch(std::size_t epoch) {

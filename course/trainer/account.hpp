@@ -12,6 +12,7 @@
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
+#include "course/trainer/steps.hpp"
 
 namespace dist::trainer {
 
@@ -28,17 +29,22 @@ std::string to_straggler(std::span<const double> compute_s);
 /// fp32_s, bf16_s  of one convolution.
 std::string to_dtype_note(double fp32_s, double bf16_s);
 
+/// That a run goes on, and whether it was begun for another number of steps; empty if none is done.
+///
+/// steps  of the whole run, as it is now asked for.
+std::string describe_resumption(const Steps& begun, std::size_t steps);
+
 /// Follows a run from its first line to its last; on ranks other than 0 it does nothing.
 class Account {
   public:
     /// Prints what is trained on what.
     Account(const Options& options, const data::Dataset& data, const Communicator& comm);
 
-    /// done         steps of an earlier run that this one goes on from, or 0.
+    /// begun        steps of an earlier run that this one goes on from, or none.
     /// steps        of the whole run, `epoch_steps` of them an epoch.
     ///
     /// Errors       Stop, on every rank, if the log cannot be written.
-    void begin_run(std::size_t done, std::size_t steps, std::size_t epoch_steps);
+    void begin_run(const Steps& begun, std::size_t steps, std::size_t epoch_steps);
 
     void begin_epoch(std::size_t epoch);
     void end_step(const StepRecord& record);

@@ -82,11 +82,12 @@ Dict from_file(const fs::path& file) {
 }  // namespace
 
 void save_checkpoint(
-    const fs::path& folder, const std::string& run, std::size_t step, const StateDict& state
+    const fs::path& folder, const std::string& run, const Steps& steps, const StateDict& state
 ) {
     Dict dict(c10::StringType::get(), c10::AnyType::get());
     dict.insert("run", run);
-    dict.insert("step", static_cast<std::int64_t>(step));
+    dict.insert("step", static_cast<std::int64_t>(steps.done));
+    dict.insert("all_steps", static_cast<std::int64_t>(steps.all));
     for (const auto& [name, tensor] : state) {
         dict.insert(
             name, tensor.detach().clone(at::MemoryFormat::Contiguous)
@@ -96,7 +97,7 @@ void save_checkpoint(
     files::write_atomically(checkpoint_file(folder), to_bytes(dict));
 }
 
-std::size_t load_checkpoint(
+Steps load_checkpoint(
     const fs::path& folder,
     const std::string& run,
     const std::function<void(const StateDict&)>& load
@@ -110,15 +111,16 @@ std::size_t load_checkpoint(
         );
     }
     std::string saved_run;
-    std::size_t step = 0;
+    Steps steps;
     try {
         StateDict state;
         for (const auto& entry : from_file(file)) {
             const std::string& name = entry.key().toStringRef();
             if (name == "run") {
                 saved_run = entry.value().toStringRef();
-            } else if (name == "step") {
-                step = static_cast<std::size_t>(entry.value().toInt());
+            } else if (name == "step" || name == "all_steps") {
+                (name == "step" ? steps.done : steps.all) =
+                    static_cast<std::size_t>(entry.value().toInt());
             } else {
                 state[name] = entry.value().toTensor();
             }
@@ -134,11 +136,11 @@ std::size_t load_checkpoint(
     }
     if (saved_run != run) {
         throw std::runtime_error(
-            file.string() + ": belongs to another run, with " + without(saved_run, run) + ", not " +
+            file.string() + ": belongs to a run with " + without(saved_run, run) + ", not " +
             without(run, saved_run) + "; give that run's options, or another folder"
         );
     }
-    return step;
+    return steps;
 }
 
 }  // namespace dist::trainer

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "course/parallel/state_dict.hpp"
+#include "course/trainer/steps.hpp"
 
 namespace dist::trainer {
 
@@ -19,24 +20,24 @@ void expect_writable(const std::filesystem::path& folder);
 /// torch.load refuses with weights_only=True. The old checkpoint stays until the new one is complete.
 ///
 /// run      see describe_run; "run" in the file.
-/// step     steps done; "step".
+/// steps    done, "step", and of the whole run, "all_steps".
 /// state    the tensors, each under its own name.
 ///
 /// Errors   std::runtime_error with the system's reason.
 void save_checkpoint(
     const std::filesystem::path& folder,
     const std::string& run,
-    std::size_t step,
+    const Steps& steps,
     const StateDict& state
 );
 
-/// Reads what save_checkpoint wrote; returns the steps done.
+/// Reads what save_checkpoint wrote; returns the steps.
 ///
 /// load     gets the tensors.
 ///
 /// Errors   std::runtime_error, saying what to do, if there is no checkpoint, if it is damaged, or
 ///          of another run. What was loaded is then of no use.
-std::size_t load_checkpoint(
+Steps load_checkpoint(
     const std::filesystem::path& folder,
     const std::string& run,
     const std::function<void(const StateDict&)>& load

@@ -271,7 +271,7 @@ void LoopParts::save() {
         const StateDict state = strategy_->state_dict();
         if (comm_.rank() == 0) {
             const std::string run = describe_run(options_, data_.train.size(), comm_.size());
-            save_checkpoint(options_.checkpoint, run, step_, state);
+            save_checkpoint(options_.checkpoint, run, {step_, all_steps_}, state);
         }
     };
     together(comm_, write, kWentWrong);
@@ -296,9 +296,10 @@ void LoopParts::broadcast_statistics() {
 void LoopParts::resume() {
     if (options_.resume) {
         const std::string run = describe_run(options_, data_.train.size(), comm_.size());
-        step_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
+        begun_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });
+        step_ = begun_.done;
         saved_ = step_;
     } else if (!options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint))) {
         throw std::runtime_error(

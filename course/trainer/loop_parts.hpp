@@ -18,6 +18,7 @@
 #include "course/trainer/device_pictures.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/part_clock.hpp"
+#include "course/trainer/steps.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
@@ -41,6 +42,9 @@ class LoopParts final : public TrainingParts {
 
     /// Of the whole run, which may stop before (--stop-after).
     [[nodiscard]] std::size_t all_steps() const { return all_steps_; }
+
+    /// The steps of the run that this one goes on from; none if it begins.
+    [[nodiscard]] const Steps& begun() const { return begun_; }
 
     [[nodiscard]] std::size_t step() const override { return step_; }
 
@@ -97,6 +101,7 @@ class LoopParts final : public TrainingParts {
     std::unique_ptr<Strategy> strategy_;
     DistributedSampler sampler_;
     std::size_t all_steps_;
+    Steps begun_;            // of the run that this one goes on from
     std::size_t step_ = 0;   // done
     std::size_t saved_ = 0;  // of them, in the checkpoint
     std::size_t epoch_ = 0;

@@ -30,7 +30,7 @@ void train(const Options& options, const Communicator& comm) {
     }
     Trace trace(options.trace, comm);
     LoopParts parts(options, data, account, trace, comm);
-    account.begin_run(parts.step(), parts.all_steps(), parts.epoch_steps());
+    account.begin_run(parts.begun(), parts.all_steps(), parts.epoch_steps());
     resnet_trainer(parts);
     account.end_run(parts.step());
     together(comm, [&] { account.say(trace.write()); });

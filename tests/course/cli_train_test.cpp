@@ -40,5 +40,13 @@ TEST_CASE("a run that wrote a checkpoint is told where it is, and the line that 
         "checkpoint: " + file + "\nto go on, with more --epochs or --steps: " + resume
     );
     CHECK(CheckpointLine(options, words).text(false).empty());  // that one is of an earlier run
+    CHECK(CheckpointLine(options, words).text_when_interrupted().starts_with("checkpoint: none yet")
+    );
+    options.resume = true;  // it is where this run began
+    CHECK(
+        CheckpointLine(options, words).text_when_interrupted() ==
+        "checkpoint: " + file + "\nto go on: " + resume
+    );
+    CHECK(CheckpointLine(dist::trainer::Options(), words).text_when_interrupted().empty());
     CHECK(CheckpointLine(dist::trainer::Options(), words).text(false).empty());
 }

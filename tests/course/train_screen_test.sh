@@ -62,6 +62,8 @@ expect "checkpoint: $work/run/checkpoint.pt" "$work/stopped"
 bash -c "$(sed -n 's/^to go on: //p' "$work/stopped")" >"$work/rest" 2>&1
 expect 'going on after step 3 of 8' "$work/rest"
 expect 'to go on, with more --epochs or --steps: ' "$work/rest"
+train --steps 12 --checkpoint "$work/run" --resume >"$work/longer" 2>&1
+expect 'going on after step 8 of 12; the run was begun for 8 steps' "$work/longer"
 
 "${line[@]}" --epochs 10000 --checkpoint "$work/long" --save-every 2 >"$work/long.txt" 2>&1 &
 for _ in $(seq 600); do

@@ -114,7 +114,7 @@ TEST_CASE(
     check_contains(refusal(checkpoint), "is there already; go on from it with --resume");
     check_contains(
         refusal(checkpoint + "--resume --model resnet34-imagenet"),
-        "belongs to another run, with model small, not model resnet34-imagenet; give"
+        "belongs to a run with model small, not model resnet34-imagenet; give"
     );
     check_contains(
         refusal(checkpoint + "--resume --seed 2 --optimizer adamw"),

@@ -170,6 +170,17 @@ TEST_CASE("a table says where communication was, and how much more was hidden", 
     CHECK(contains(to_table(times), "  other               6.5 s  65.0 %\n"));
 }
 
+TEST_CASE("a run that goes on for another number of steps says so") {
+    CHECK(describe_resumption({0, 0}, 8).empty());
+    CHECK(describe_resumption({3, 8}, 8) == "going on after step 3 of 8");
+    CHECK(describe_resumption({3, 0}, 8) == "going on after step 3 of 8");  // it is not known
+    CHECK(
+        describe_resumption({3, 8}, 20) ==
+        "going on after step 3 of 20; the run was begun for 8 steps: from here on the learning "
+        "rate follows the schedule of 20"
+    );
+}
+
 TEST_CASE("a rank that computed far longer than the others is named", "[trainer]") {
     const std::vector<double> slow = {20.0, 19.0, 40.0};
     CHECK(
