@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sstream>
 #include <system_error>
 #include <unistd.h>
 
@@ -88,7 +89,12 @@ int obey(CLI::App& app, const Context& context, int argc, char** argv) {
         if (argc > 1 && refuse_unknown(app, argv[1])) {
             return exit_status::kUsage;
         }
-        return app.exit(error) == 0 ? exit_status::kDone : exit_status::kUsage;
+        std::ostringstream out;
+        std::ostringstream complaint;
+        const bool done = app.exit(error, out, complaint) == 0;
+        fmt::print("{}", folded_help(out.str(), columns_of(STDOUT_FILENO)));
+        fmt::print(stderr, "{}", folded(complaint.str(), columns_of(STDERR_FILENO)));
+        return done ? exit_status::kDone : exit_status::kUsage;
     }
 }
 

@@ -171,9 +171,11 @@ void add_simulate(Command& app, Context& context) {
     command.add_option("--csv", arguments->csv, "Write the times as CSV");
     command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");
     command.footer(
-        "The same source runs on SimGrid's MPI. A simulated clock counts the time of messages.\n"
-        "formula: latency + bytes / bandwidth, for each message that has to wait for another.\n"
-        "simulate says which algorithm is fastest from which size on.\n"
+        "The same source runs on SimGrid's MPI. A simulated clock counts the time of\n"
+        "messages. formula: latency + bytes / bandwidth, for each message that has to\n"
+        "wait for another. simulate says which algorithm is fastest from which size. The\n"
+        "test of an exercise runs first: a wrong answer is named, and is never the\n"
+        "fastest.\n"
         "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
         "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
         "simulate train predicts a training step from such times: simulate train --help"

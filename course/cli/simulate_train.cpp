@@ -172,24 +172,24 @@ void add_measured(Command& command, SimulateTrainArguments& arguments) {
 }
 
 constexpr const char* kHelp =
-    "Each rank computes for the time that was measured. Each collective takes the time of the\n"
-    "course's ring on the simulated cluster. They follow each other as in train:\n"
+    "Each rank computes for the time that was measured. Each collective takes the time\n"
+    "of the course's ring on the simulated cluster. They follow each other as in train:\n"
     "  average  one all-reduce of all gradients, after backward\n"
-    "  ddp      an all-reduce for each bucket, beside backward, one bucket after another\n"
-    "  zero1    after backward a reduce-scatter, a p-th of the optimizer's step, an all-gather\n"
-    "  zero2    a reduce-scatter for each bucket, for which backward waits; an all-gather for "
-    "each\n"
-    "  zero3    an all-gather of each part before it computes, in forward and in backward, one "
-    "part\n"
-    "           ahead; a reduce-scatter of its gradients, for which backward waits\n"
-    "Each step ends with the all-reduce of the loss. Backward's time is divided among the layers\n"
-    "by their multiply-adds. hidden: time of messages beside work; exposed: time that a rank\n"
-    "waits for messages. In this model messages take no processor time, and all ranks are\n"
-    "equally fast; on real clusters neither is so.\n"
+    "  ddp      an all-reduce for each bucket, beside backward, one after another\n"
+    "  zero1    after backward a reduce-scatter, a p-th of the optimizer's step, an\n"
+    "           all-gather\n"
+    "  zero2    a reduce-scatter for each bucket, for which backward waits; an\n"
+    "           all-gather for each\n"
+    "  zero3    an all-gather of each part before it computes, in forward and in\n"
+    "           backward, one part ahead; a reduce-scatter of its gradients, for which\n"
+    "           backward waits\n"
+    "Each step ends with the all-reduce of the loss. Backward's time is divided among\n"
+    "the layers by their multiply-adds. hidden: time of messages beside work; exposed:\n"
+    "time that a rank waits for messages. In this model messages take no processor\n"
+    "time, and all ranks are equally fast; on real clusters neither is so.\n"
     "  ./shardlings simulate train --forward 120ms --backward 240ms --optimizer 10ms\n"
-    "  ./shardlings simulate train --log run.jsonl --ranks 2,4,8,16,32,64,128,256,512,1024 --svg "
-    "train.svg\n"
-    "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce --parallel average,ddp";
+    "  ./shardlings simulate train --log run.jsonl --ranks 64,1024 --svg train.svg\n"
+    "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce";
 
 }  // namespace
 

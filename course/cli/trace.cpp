@@ -213,10 +213,9 @@ Command add_training(const Command& trace, Context& context) {
         .one_of({"reference", "mine"})
         .capture_default_str();
     command.footer(
-        "Writes forward, backward, each bucket's messages and the optimizer, for Perfetto "
-        "(https://ui.perfetto.dev) and HTA.\n"
-        "With zero1, zero2 and zero3 messages have no row: they are part of forward, backward and "
-        "optimizer.\n"
+        "Writes forward, backward, each bucket's messages and the optimizer, for\n"
+        "Perfetto (https://ui.perfetto.dev) and HTA. With zero1, zero2 and zero3\n"
+        "messages have no row: they are part of forward, backward and optimizer.\n"
         "Takes all options of ./shardlings train. Default: --steps 12.\n"
         "  ./shardlings trace train --parallel ddp --bucket-cap-mb 5"
     );
@@ -251,11 +250,11 @@ void add_trace(Command& app, Context& context) {
         "--out", arguments->out, "Folder for NAME.svg and NAME.json (default: traces)"
     );
     command.footer(
-        "Each column is a rank, and each arrow a message. Time goes downward in rounds: in each "
-        "round a rank sends one message and receives one.\n"
-        "Above a round stand the collectives of chapters 02 and 03 whose messages it has, and the\n"
-        "line that calls them.\n"
-        "Red are messages beyond what the test allows, and messages that nobody took.\n"
+        "Each column is a rank, and each arrow a message. Time goes downward in rounds:\n"
+        "in each round a rank sends one message and receives one. Above a round stand\n"
+        "the collectives of chapters 02 and 03 whose messages follow, and the line that\n"
+        "calls them.\n"
+        "In red: messages beyond what the test allows, and messages that nobody took.\n"
         "  ./shardlings trace ring_all_reduce\n"
         "  ./shardlings trace ring_shift -n 3 --text\n"
         "  ./shardlings trace train --parallel ddp"

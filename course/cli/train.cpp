@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "course/build/setup.hpp"
@@ -14,6 +15,8 @@
 #include "course/launch/mine.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/process/error.hpp"
+#include "course/process/screen.hpp"
+#include "course/report/fold.hpp"
 #include "course/trainer/options.hpp"
 
 namespace dist::cli {
@@ -118,7 +121,7 @@ void add_train(Command& app, Context& context) {
     command.callback([&context, command, options, ranks] {
         options->ranks_given = ranks.count() > 0;
         if (options->help) {
-            fmt::print("{}", trainer::options_help());
+            fmt::print("{}", folded_help(trainer::options_help(), columns_of(STDOUT_FILENO)));
         } else {
             train(context, *options, command.remaining());
         }

@@ -147,6 +147,20 @@ std::string folded(const std::string& text, std::size_t columns) {
     return out + cut_excerpt(excerpt, columns);
 }
 
+std::string folded_help(const std::string& text, std::size_t columns) {
+    constexpr std::size_t kOption = 30;  // CLI11's second column
+    std::string out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const bool option = line.starts_with("  ") && line.size() > kOption &&
+                            line[kOption - 1] == ' ' && line[kOption] != ' ';
+        const bool prose = !line.starts_with(" ");
+        const std::size_t hang = option ? kOption : prose ? 0 : hang_of(line, columns);
+        out += folded_line(line, columns, hang) + "\n";
+    }
+    return out;
+}
+
 void print_folded(const std::string& text) {
     fmt::print("{}", folded(text, columns_of(STDOUT_FILENO)));
 }

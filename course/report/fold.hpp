@@ -15,6 +15,9 @@ namespace dist::cli {
 /// the mark under it, what is around the mark is kept.
 std::string folded(const std::string& text, std::size_t columns);
 
+/// A command's help: what is said of an option goes on below where it begins.
+std::string folded_help(const std::string& text, std::size_t columns);
+
 /// One line, without its end: what follows starts in column `hang`.
 std::string folded_line(const std::string& line, std::size_t columns, std::size_t hang);
 

@@ -26,6 +26,23 @@ std::string report_of(int passes, int lines_of_failure) {
 
 }  // namespace
 
+TEST_CASE("help goes on below where an option is described, and never inside a word") {
+    const std::string option = "  --as TEXT                   Use this file in the place of it\n";
+    CHECK(folded_help(option, 80) == option);
+    CHECK(
+        folded_help(option, 50) ==
+        "  --as TEXT                   Use this file in the\n"
+        "                              place of it\n"
+    );
+    const std::string more = std::string(30, ' ') + "and more words\n";
+    CHECK(
+        folded_help(more, 40) ==
+        std::string(30, ' ') + "and more\n" + std::string(30, ' ') + "words\n"
+    );
+    CHECK(folded_help("A sentence of the help\n", 12) == "A sentence\nof the help\n");
+    CHECK(folded_help("  ddp      each bucket\n", 18) == "  ddp      each\n    bucket\n");
+}
+
 TEST_CASE("a report that fits stays as it is") {
     const std::string report = report_of(5, 5);
     CHECK(fitted(report, {16, 80}, "ring") == report);

@@ -121,7 +121,7 @@ TEST_CASE(
         "with seed 1, sgd, rate 0.05 on cosine, not seed 2, adamw, rate 0.001 on cosine; give"
     );
     check_contains(
-        refusal(checkpoint + "--resume --dtype bf16"), "another run, with fp32, not bf16; give"
+        refusal(checkpoint + "--resume --dtype bf16"), "belongs to a run with fp32, not bf16; give"
     );
     CHECK(read_file(file) == saved);
     const fs::path notes = folder.path() / "notes.txt";
