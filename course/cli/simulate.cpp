@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "course/algorithms/collective_names.hpp"
@@ -18,6 +19,8 @@
 #include "course/plots/gnuplot.hpp"
 #include "course/process/error.hpp"
 #include "course/process/lists.hpp"
+#include "course/process/screen.hpp"
+#include "course/report/fold.hpp"
 #include "course/simulate/simulated_text.hpp"
 #include "course/simulate/simulation.hpp"
 
@@ -122,10 +125,11 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     wanted.references = build_references(context);
     Simulated simulated = cli::simulate(context, wanted);
     simulated.refused = refused;
-    fmt::print(
-        "{}",
-        context.json ? json_of(simulated, wanted.cluster) : table_of(simulated, wanted.cluster)
-    );
+    if (context.json) {
+        fmt::print("{}", json_of(simulated, wanted.cluster));
+    } else {
+        print_folded(table_of(simulated, wanted.cluster, columns_of(STDOUT_FILENO)));
+    }
     if (!arguments.csv.empty()) {
         files::write_atomically(arguments.csv, csv_of(simulated));
     }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "course/build/setup.hpp"
@@ -17,6 +18,8 @@
 #include "course/plots/gnuplot.hpp"
 #include "course/process/error.hpp"
 #include "course/process/lists.hpp"
+#include "course/process/screen.hpp"
+#include "course/report/fold.hpp"
 #include "course/simulate/measured_work.hpp"
 #include "course/simulate/trained_text.hpp"
 
@@ -145,7 +148,11 @@ void simulate_train(Context& context, const SimulateTrainArguments& arguments, b
         trained.notes.push_back(refused);
         context.status = exit_status::kFailed;
     }
-    fmt::print("{}", context.json ? json_of(trained, wanted) : table_of(trained, wanted));
+    if (context.json) {
+        fmt::print("{}", json_of(trained, wanted));
+    } else {
+        print_folded(table_of(trained, wanted, columns_of(STDOUT_FILENO)));
+    }
     if (!arguments.csv.empty()) {
         files::write_atomically(arguments.csv, csv_of(trained));
     }

@@ -1,6 +1,7 @@
 #include "course/simulate/simulated_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -102,18 +103,35 @@ std::string verdict_of(const Simulated& simulated, const Timed& time, bool best)
     return !may_win(simulated, time) ? "  fails its test" : best ? "  fastest" : "";
 }
 
-std::string row(const Simulated& simulated, const Timed& time, const Timed* naive, bool best) {
+using TimedCells = std::array<std::string, 9>;
+
+/// A line of the table; where it would not fit into a window, without messages and bytes.
+std::string timed_line(const TimedCells& cells, std::size_t columns) {
+    constexpr std::size_t kWhole = 110;
+    const auto& [ranks, size, algorithm, time, formula, ratio, messages, sent, gain] = cells;
+    return columns >= kWhole
+               ? fmt::format(
+                     "{:>6} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}", ranks, size,
+                     algorithm, time, formula, ratio, messages, sent, gain
+                 )
+               : fmt::format(
+                     "{:>6} {:>8} {:<18} {:>9} {:>9} {:>7} {:>8}", ranks, size, algorithm, time,
+                     formula, ratio, gain
+                 );
+}
+
+TimedCells timed_cells(const Simulated& simulated, const Timed& time, const Timed* naive) {
     const bool measured = !simulated.by_formula;
-    return fmt::format(
-        "{:>6} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}{}\n", time.ranks,
-        in_words(time.size_bytes), time.algorithm, measured ? in_seconds(time.seconds) : "-",
+    return {
+        std::to_string(time.ranks),
+        in_words(time.size_bytes),
+        time.algorithm,
+        measured ? in_seconds(time.seconds) : "-",
         time.model_s < 0 ? "-" : in_seconds(time.model_s),
         time.model_s <= 0 || !measured ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
         time.messages < 0 ? "-" : std::to_string(time.messages),
         time.bytes < 0 ? "-" : amount(static_cast<double>(time.bytes)),
-        naive == nullptr ? "-" : fmt::format("{:.2f}", naive->seconds / time.seconds),
-        verdict_of(simulated, time, best)
-    );
+        naive == nullptr ? "-" : fmt::format("{:.2f}", naive->seconds / time.seconds)};
 }
 
 std::set<int> ranks_in(const std::vector<Timed>& times) {
@@ -204,17 +222,19 @@ std::string place_of(const Cluster& cluster) {
     );
 }
 
-std::string table_of(const Simulated& simulated, const Cluster& cluster) {
+std::string table_of(const Simulated& simulated, const Cluster& cluster, std::size_t columns) {
     const auto best = fastest(right(simulated, true, true));
     std::string text = fmt::format(
         "# {} of float32 {}: {}\n", simulated.collective,
         simulated.by_formula ? "by its formulas, without a simulation" : "on a simulated cluster",
         place_of(cluster)
     );
-    text += fmt::format(
-        "# {:>4} {:>10} {:<20} {:>10} {:>10} {:>8} {:>10} {:>10} {:>9}\n", "ranks", "size",
-        "algorithm", "time", "formula", "ratio", "messages", "sent", "vs naive"
-    );
+    text += timed_line(
+                {"# ranks", "size", "algorithm", "time", "formula", "ratio", "messages", "sent",
+                 "vs naive"},
+                columns
+            ) +
+            "\n";
     std::set<Point> points;
     for (const Timed& time : simulated.times) {
         points.insert({time.ranks, time.size_bytes});
@@ -224,8 +244,9 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster) {
         for (const Timed& time : simulated.times) {
             if (Point(time.ranks, time.size_bytes) == point) {
                 const auto winner = best.find(point);
-                text +=
-                    row(simulated, time, naive, winner != best.end() && winner->second == &time);
+                const bool wins = winner != best.end() && winner->second == &time;
+                text += timed_line(timed_cells(simulated, time, naive), columns) +
+                        verdict_of(simulated, time, wins) + "\n";
             }
         }
     }

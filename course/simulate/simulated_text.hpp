@@ -15,7 +15,10 @@ std::string in_seconds(double seconds);
 std::string place_of(const Cluster& cluster);
 nlohmann::json document_of(const Cluster& cluster);
 
-std::string table_of(const Simulated& simulated, const Cluster& cluster);
+/// columns  of the window: in a narrow one the table has fewer columns.
+std::string table_of(
+    const Simulated& simulated, const Cluster& cluster, std::size_t columns = std::string::npos
+);
 std::string csv_of(const Simulated& simulated);
 std::string json_of(const Simulated& simulated, const Cluster& cluster);
 

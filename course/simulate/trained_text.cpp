@@ -1,6 +1,7 @@
 #include "course/simulate/trained_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -35,13 +36,32 @@ std::string head_of(const TrainingSimulation& wanted) {
     );
 }
 
-std::string row_of(const TrainedStep& step, bool fastest) {
-    return fmt::format(
-        "{:>6} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10.0f} {:>10}{}\n", step.ranks,
-        name_of_way(step), in_seconds(step.time.step_s), in_seconds(step.time.communication_s),
-        in_seconds(step.time.hidden_s()), in_seconds(step.time.exposed_s), step.images_per_s,
-        percent_of(step.efficiency), fastest ? "  fastest" : ""
-    );
+using TrainedCells = std::array<std::string, 8>;
+
+/// A line of the table; where it would not fit into a window, without the time of messages, which is hidden and exposed together.
+std::string trained_line(const TrainedCells& cells, std::size_t columns) {
+    constexpr std::size_t kWhole = 92;
+    const auto& [ranks, way, step, messages, hidden, exposed, images, efficiency] = cells;
+    return columns >= kWhole ? fmt::format(
+                                   "{:>6} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", ranks,
+                                   way, step, messages, hidden, exposed, images, efficiency
+                               )
+                             : fmt::format(
+                                   "{:>6} {:<8} {:>10} {:>10} {:>10} {:>10} {:>10}", ranks, way,
+                                   step, hidden, exposed, images, efficiency
+                               );
+}
+
+TrainedCells trained_cells(const TrainedStep& step) {
+    return {
+        std::to_string(step.ranks),
+        std::string(name_of_way(step)),
+        in_seconds(step.time.step_s),
+        in_seconds(step.time.communication_s),
+        in_seconds(step.time.hidden_s()),
+        in_seconds(step.time.exposed_s),
+        fmt::format("{:.0f}", step.images_per_s),
+        percent_of(step.efficiency)};
 }
 
 /// A panel over the number of ranks: a line for each way, from the same block of data.
@@ -62,17 +82,22 @@ std::string panel_of(
 
 }  // namespace
 
-std::string table_of(const Trained& trained, const TrainingSimulation& wanted) {
+std::string table_of(
+    const Trained& trained, const TrainingSimulation& wanted, std::size_t columns
+) {
     std::string text = head_of(wanted);
-    text += fmt::format(
-        "# {:>4} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "ranks", "parallel", "step",
-        "messages", "hidden", "exposed", "images/s", "efficiency"
-    );
+    text += trained_line(
+                {"# ranks", "parallel", "step", "messages", "hidden", "exposed", "images/s",
+                 "efficiency"},
+                columns
+            ) +
+            "\n";
     for (const TrainedStep& step : trained.steps) {
         const bool fastest = std::ranges::none_of(trained.steps, [&](const TrainedStep& other) {
             return other.ranks == step.ranks && other.time.step_s < step.time.step_s;
         });
-        text += row_of(step, fastest && wanted.ways.size() > 1);
+        text += trained_line(trained_cells(step), columns) +
+                (fastest && wanted.ways.size() > 1 ? "  fastest\n" : "\n");
     }
     for (const std::string& note : trained.notes) {
         text += fmt::format("# {}\n", note);

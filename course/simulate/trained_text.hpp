@@ -7,7 +7,12 @@
 
 namespace dist::cli {
 
-std::string table_of(const Trained& trained, const TrainingSimulation& wanted);
+/// columns  of the window: in a narrow one the table has fewer columns.
+std::string table_of(
+    const Trained& trained,
+    const TrainingSimulation& wanted,
+    std::size_t columns = std::string::npos
+);
 std::string csv_of(const Trained& trained);
 std::string json_of(const Trained& trained, const TrainingSimulation& wanted);
 

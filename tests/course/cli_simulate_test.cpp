@@ -110,6 +110,11 @@ TEST_CASE("the table says who is the fastest, and a wrong result never is") {
     CHECK(has(text, "# 4 ranks: ring passes naive at "));
     CHECK(has(text, "  3 WRONG in mean\n"));
     CHECK_FALSE(has(picture_of(simulated, {}), "from here mine"));
+    const std::string narrow = table_of(simulated, {}, 80);
+    CHECK_FALSE(has(narrow, "messages"));
+    CHECK(has(
+        narrow, "     4    1 KiB ompi                    4 us         -       -     1.25  fastest\n"
+    ));
     const auto document = nlohmann::json::parse(json_of(simulated, {}));
     CHECK(document["times"].size() == 8);
     CHECK(document["times"][0]["model_s"].is_null());
