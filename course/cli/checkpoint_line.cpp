@@ -61,7 +61,7 @@ std::string CheckpointLine::text_when_interrupted() const {
 
 std::string CheckpointLine::lines(bool done) const {
     return fmt::format(
-        "checkpoint: {}\nto go on{}: {}\n", file_.string(),
+        "checkpoint: {}\nto go on{}:  {}\n", file_.string(),
         done ? ", with more --epochs or --steps" : "", shell_line(resumed(command_))
     );
 }

@@ -89,15 +89,16 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
     build_with_notice(
         context, target, program, "Building the trainer (a few minutes the first time)"
     );
-    fmt::print("{}\n", describe_stack(context, used, mine));
+    print_folded(describe_stack(context, used, mine) + "\n");
+    std::fflush(stdout);
     const CheckpointLine checkpoint(read, command_line(options, words));
     try {
         context.status = run_ranks(context, ranks, Purpose::work, program, words);
     } catch (const Interrupted&) {
-        fmt::print("{}", checkpoint.text_when_interrupted());
+        print_folded(checkpoint.text_when_interrupted());
         throw;
     }
-    fmt::print("{}", checkpoint.text(context.status == 0 && !read.stop_after));
+    print_folded(checkpoint.text(context.status == 0 && !read.stop_after));
 }
 
 void add_train(Command& app, Context& context) {

@@ -27,11 +27,15 @@ bool single_copy_allowed() {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof from;
 }
 
-/// Whether lines that ranks print may be rewritten, which no rank can see: 1 or 0. Who reads the command's output
-/// for a terminal says so by the same variable.
+/// Whether lines that ranks print may be rewritten, which no rank can see: the columns of the terminal; 1, where they are
+/// not known; or 0. Who reads the command's output for a terminal says so by the same variable.
 std::string output_of_ranks() {
     const char* const told = std::getenv(kTerminal);
-    return told != nullptr ? told : obeys_escapes(STDOUT_FILENO) ? "1" : "0";
+    const auto screen = screen_of(STDOUT_FILENO);
+    return told != nullptr                 ? told
+           : !obeys_escapes(STDOUT_FILENO) ? "0"
+           : screen                        ? std::to_string(screen->columns)
+                                           : "1";
 }
 
 /// mpirun's words on hosts: their slots are all that it may fill, and of the environment it hands on only what is named.

@@ -1,11 +1,13 @@
 // mpirun -n RANKS trainer OPTIONS
 #include <cstdio>
+#include <string>
 
 #include "course/parallel/stop.hpp"
 #include "course/runtime/environment.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/last_words.hpp"
 #include "course/trainer/options.hpp"
+#include "course/trainer/progress.hpp"
 #include "course/trainer/train.hpp"
 
 namespace {
@@ -26,7 +28,8 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
         return 0;
     } catch (const Stop& stop) {
         if (first) {
-            std::fprintf(stderr, "train: %s\n", stop.what());
+            const std::string text = "train: " + std::string(stop.what());
+            std::fprintf(stderr, "%s\n", wrapped(text, columns_shown()).c_str());
         }
         return stop.status();
     } catch (const dist::NotImplemented& missing) {  // a stub: it throws on every rank

@@ -21,8 +21,15 @@ struct Status {
 
 /// One line of text for a status, without a line end.
 ///
-/// bar  with a bar that fills.
-std::string to_string(const Status& status, bool bar);
+/// bar      with a bar that fills.
+/// columns  that there are for it: a bar is the shorter.
+std::string to_string(const Status& status, bool bar, std::size_t columns = std::string::npos);
+
+/// Columns of the terminal that shows what this rank prints; npos: of none, or they are not known.
+std::size_t columns_shown();
+
+/// Lines of at most so many columns, broken between words; what follows is indented.
+std::string wrapped(const std::string& text, std::size_t columns);
 
 /// Prints statuses on standard output: on a terminal one line that changes, ten times a second at
 /// most; elsewhere a line every ten seconds. Colour only on a terminal, and not when the
@@ -41,6 +48,7 @@ class Progress {
     bool quiet_;
     bool terminal_;
     bool colour_;
+    std::size_t columns_;
     bool bar_shown_ = false;
     Stopwatch since_shown_;
 };

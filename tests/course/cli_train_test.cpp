@@ -34,10 +34,10 @@ TEST_CASE("a run that wrote a checkpoint is told where it is, and the line that 
     CHECK(line.text(true).empty());
     std::ofstream(file) << "weights";
     const std::string resume = "./shardlings train --log 'a log' --resume\n";
-    CHECK(line.text(false) == "checkpoint: " + file + "\nto go on: " + resume);
+    CHECK(line.text(false) == "checkpoint: " + file + "\nto go on:  " + resume);
     CHECK(
         line.text(true) ==
-        "checkpoint: " + file + "\nto go on, with more --epochs or --steps: " + resume
+        "checkpoint: " + file + "\nto go on, with more --epochs or --steps:  " + resume
     );
     CHECK(CheckpointLine(options, words).text(false).empty());  // that one is of an earlier run
     CHECK(CheckpointLine(options, words).text_when_interrupted().starts_with("checkpoint: none yet")
@@ -45,7 +45,7 @@ TEST_CASE("a run that wrote a checkpoint is told where it is, and the line that 
     options.resume = true;  // it is where this run began
     CHECK(
         CheckpointLine(options, words).text_when_interrupted() ==
-        "checkpoint: " + file + "\nto go on: " + resume
+        "checkpoint: " + file + "\nto go on:  " + resume
     );
     CHECK(CheckpointLine(dist::trainer::Options(), words).text_when_interrupted().empty());
     CHECK(CheckpointLine(dist::trainer::Options(), words).text(false).empty());

@@ -51,6 +51,10 @@ if command -v script >/dev/null; then
     on_terminal TERM=dumb "$work/bar"
     grep -qF "$escape" "$work/bar" && complain 'a dumb terminal gets escapes' "$work/bar"
     expect 'done: test accuracy' "$work/bar"
+    on_terminal 'stty cols 70 rows 24; TERM=xterm' "$work/narrow"
+    sed "s/$return$escape\\[K/\\n/g; s/$escape\\[[0-9;]*m//g; s/$return//g" "$work/narrow" | grep -v '^Script' >"$work/lines"
+    expect 'done: test accuracy' "$work/lines"
+    awk 'length > 70 { exit 1 }' "$work/lines" || complain 'lines are broken by the terminal' "$work/lines"
 else
     echo 'script is not installed: no terminal was tried'
 fi
@@ -59,7 +63,7 @@ fi
 
 train --steps 8 --checkpoint "$work/run" --stop-after=3 >"$work/stopped" 2>&1
 expect "checkpoint: $work/run/checkpoint.pt" "$work/stopped"
-bash -c "$(sed -n 's/^to go on: //p' "$work/stopped")" >"$work/rest" 2>&1
+bash -c "$(sed -n 's/^to go on:  //p' "$work/stopped")" >"$work/rest" 2>&1
 expect 'going on after step 3 of 8' "$work/rest"
 expect 'to go on, with more --epochs or --steps: ' "$work/rest"
 train --steps 12 --checkpoint "$work/run" --resume >"$work/longer" 2>&1
@@ -73,6 +77,6 @@ done
 kill -INT $!
 wait $!
 [ $? = 130 ] || complain 'it does not end with 130' "$work/long.txt"
-expect "to go on: ./shardlings train -n 2 --model small" "$work/long.txt"
+expect "to go on:  ./shardlings train -n 2 --model small" "$work/long.txt"
 expect "--checkpoint $work/long --save-every 2 --resume" "$work/long.txt"
 exit $failed

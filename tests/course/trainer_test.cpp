@@ -220,6 +220,22 @@ TEST_CASE("a status is one short line", "[trainer]") {
         to_string(status, true) ==
         "epoch 2/30 [============            ] loss 1.500  accuracy 25.0 %  812 images/s"
     );
+    CHECK(
+        to_string(status, true, 66) ==
+        "epoch 2/30 [=====     ] loss 1.500  accuracy 25.0 %  812 images/s"
+    );
+    CHECK(to_string(status, true, 20).find("[] loss") != std::string::npos);
+}
+
+TEST_CASE("lines are broken between words", "[trainer]") {
+    CHECK(wrapped("all of it fits", 14) == "all of it fits");
+    CHECK(wrapped("four words, no more", 12) == "four words,\n  no more");
+    CHECK(
+        wrapped("  data      0.1 s\nthe end of it all", 17) ==
+        "  data      0.1 s\nthe end of it all"
+    );
+    CHECK(wrapped("a_word_that_is_longer", 8) == "a_word_that_is_longer");
+    CHECK(wrapped("one two three", std::string::npos) == "one two three");
 }
 
 TEST_CASE(
