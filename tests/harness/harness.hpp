@@ -185,6 +185,9 @@ class FailingMessages {
   public:
     FailingMessages();
     ~FailingMessages();
+
+    /// Whether the code under test has made a call that failed so. On simulated ranks that is taken for granted.
+    [[nodiscard]] bool met() const;
     FailingMessages(const FailingMessages&) = delete;
     FailingMessages& operator=(const FailingMessages&) = delete;
 };

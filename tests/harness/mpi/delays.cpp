@@ -14,6 +14,7 @@ namespace {
 std::atomic<int> late_ms = 0;
 std::atomic<int> late_messages_ms = 0;
 std::atomic<bool> failing = false;
+std::atomic<bool> failed = false;  // some message, since then
 std::atomic<long> until_failure = 0;
 }  // namespace
 
@@ -46,14 +47,19 @@ void late_message_delay() {
 }
 
 bool messages_fail() {
+    failed = failed || failing;
     return failing;
 }
 
 FailingMessages::FailingMessages() {
+    failed = false;
     failing = true;
 }
 FailingMessages::~FailingMessages() {
     failing = false;
+}
+bool FailingMessages::met() const {
+    return failed;
 }
 
 bool message_fails() {
