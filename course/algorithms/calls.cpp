@@ -41,6 +41,26 @@ int length(std::span<const float> data) {
     return static_cast<int>(data.size());
 }
 
+/// MPI has no mean: a sum, which is divided afterwards.
+MPI_Op mpi_op(const Call& call) {
+    switch (call.op) {
+        case ReduceOp::product:
+            return MPI_PROD;
+        case ReduceOp::min:
+            return MPI_MIN;
+        case ReduceOp::max:
+            return MPI_MAX;
+        default:
+            return MPI_SUM;
+    }
+}
+
+void divide_if_mean(const Call& call, std::span<float> sum) {
+    if (call.op == ReduceOp::mean) {
+        scale(sum, 1 / static_cast<float>(call.comm.size()));
+    }
+}
+
 /// All chunks, as MPI's functions with a `v` take them.
 struct Chunks {
     std::vector<int> counts;
@@ -89,8 +109,10 @@ void shared_memory(const Call& call) {
 
 void mpi_all_reduce(const Call& call) {
     MPI_CHECK(MPI_Allreduce(
-        MPI_IN_PLACE, call.data.data(), length(call.data), MPI_FLOAT, MPI_SUM, call.comm.handle()
+        MPI_IN_PLACE, call.data.data(), length(call.data), MPI_FLOAT, mpi_op(call),
+        call.comm.handle()
     ));
+    divide_if_mean(call, call.data);
 }
 
 void naive_broadcast(const Call& call) {
@@ -125,9 +147,10 @@ void binomial_reduce(const Call& call) {
 
 void mpi_reduce(const Call& call) {
     MPI_CHECK(MPI_Reduce(
-        call.in.data(), call.data.data(), length(call.data), MPI_FLOAT, MPI_SUM, call.root,
+        call.in.data(), call.data.data(), length(call.data), MPI_FLOAT, mpi_op(call), call.root,
         call.comm.handle()
     ));
+    divide_if_mean(call, call.data);
 }
 
 void naive_scatter(const Call& call) {
@@ -205,8 +228,9 @@ void sums_around(const Call& call) {
 void mpi_reduce_scatter(const Call& call) {
     MPI_CHECK(MPI_Reduce_scatter(
         call.in.data(), chunk(call.data, call.comm).data(), Chunks(call).counts.data(), MPI_FLOAT,
-        MPI_SUM, call.comm.handle()
+        mpi_op(call), call.comm.handle()
     ));
+    divide_if_mean(call, chunk(call.data, call.comm));
 }
 
 void pairwise(const Call& call) {

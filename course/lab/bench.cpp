@@ -14,6 +14,7 @@
 
 #include <mpi.h>
 
+#include "course/algorithms/operations.hpp"
 #include "course/algorithms/registry.hpp"
 #include "course/algorithms/units.hpp"
 #include "course/files/atomic_file.hpp"
@@ -61,6 +62,11 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
         !note.empty()) {
         measured.notes.push_back(note);
     }
+    if (measured.op != ReduceOp::sum && combines(measured.collective) &&
+        std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.name == "gloo"; }) >
+            0) {
+        measured.notes.emplace_back("gloo is left out: its row adds up");
+    }
     if (measured.machine.ranks_per_node < comm.size()) {
         const auto left_out = std::erase_if(measured.algorithms, [](const Algorithm& a) {
             return a.means == Means::shared_memory;
@@ -106,6 +112,7 @@ class Measuring {
     void prepare() {
         measured_.machine = describe_machine(comm_);
         measured_.seed = options_.seed;
+        measured_.op = options_.op;
         effort_ = {
             .budget_s = options_.budget_s,
             .limit_s = options_.limit_s,
@@ -119,7 +126,8 @@ class Measuring {
         measured_.bound =
             probe_lower_bound(measured_.collective, sizes_bytes_, options_.budget_s / 4, comm_);
         workspace_.emplace(
-            measured_.collective, sizes_bytes_.back() / sizeof(float), comm_, options_.seed
+            measured_.collective, sizes_bytes_.back() / sizeof(float), comm_, options_.seed,
+            options_.op
         );
     }
 
@@ -156,9 +164,9 @@ class Measuring {
         }
         if (!options_.raw.empty() && comm_.rank() == 0) {
             std::vector<std::string> names;
-            for (const Algorithm& one : algorithms) {
-                names.emplace_back(one.name);
-            }
+            std::ranges::transform(algorithms, std::back_inserter(names), [](const Algorithm& one) {
+                return std::string(one.name);
+            });
             measured_.raw.push_back({size_bytes, names, std::move(calls.blocks)});
         }
     }

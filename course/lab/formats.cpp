@@ -75,7 +75,7 @@ std::string line_nccl(const Measured& measured, const Row& row) {
     return fmt::format(
         "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  {:>6.2f}  {:>6.2f} "
         "{:>6}\n",
-        point.size_bytes, point.size_bytes / sizeof(float), "float", measured.collective.redop,
+        point.size_bytes, point.size_bytes / sizeof(float), "float", redop(measured),
         has_root ? 0 : -1, "N/A", "N/A", "N/A", "N/A",
         fmt::format("{:.{}f}", point.median_s * kMicro, point.median_s < 1e-2 ? 2 : 0),
         row.algbw_gbs, row.busbw_gbs, point.wrong

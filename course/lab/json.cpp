@@ -93,7 +93,7 @@ Json measured_json(const Measured& measured) {
         {"choices", Json::array()},
         {"fits", Json::array()}};
     for (const Row& row : rows(measured)) {
-        document["points"].push_back(row_json(row, measured.collective.redop));
+        document["points"].push_back(row_json(row, redop(measured)));
     }
     for (const Choice& choice : measured.choices) {
         document["choices"].push_back(

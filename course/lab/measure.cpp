@@ -8,12 +8,11 @@
 
 #include <mpi.h>
 
-#include "course/algorithms/expected.hpp"
+#include "course/algorithms/operations.hpp"
 #include "course/lab/other_work.hpp"
 #include "course/lab/statistics.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
-#include "course/runtime/seeded.hpp"
 
 namespace dist::lab {
 namespace {
@@ -86,9 +85,9 @@ Timings play_round(
     Timings timings(order.size());
     for (const std::size_t a : order) {
         const Algorithm& algorithm = round.algorithms[a];
-        Call call{round.data,    round.workspace.input(round.data.size()),
-                  ReduceOp::sum, 0,
-                  round.comm,    nullptr,
+        Call call{round.data,           round.workspace.input(round.data.size()),
+                  round.workspace.op(), 0,
+                  round.comm,           nullptr,
                   round.chosen};
         if (algorithm.means == Means::shared_memory) {
             call.data = round.shared->of(round.comm.rank());
@@ -168,21 +167,26 @@ Calls calls_of(const std::vector<Block>& blocks, std::size_t algorithm) {
 }  // namespace
 
 Workspace::Workspace(
-    const Collective& collective, std::size_t n, const Communicator& comm, std::uint64_t seed
+    const Collective& collective,
+    std::size_t n,
+    const Communicator& comm,
+    std::uint64_t seed,
+    ReduceOp op
 )
     : collective_(collective),
       p_(comm.size()),
       rank_(comm.rank()),
       seed_(seed),
+      op_(op),
       data_(n),
       input_(n),
       expected_(n) {
-    const std::vector<float> input = seeded_data(n, rank_, seed_);
+    const std::vector<float> input = contribution(n, rank_, seed_, op_);
     std::copy(input.begin(), input.end(), input_.data());
 }
 
 void Workspace::expect(std::size_t n) {
-    collective_.expect(expected_.span().first(n), p_, rank_, seed_);
+    std::ranges::copy(expected_with(collective_, n, p_, rank_, seed_, op_), expected_.data());
 }
 
 void Workspace::rewrite(std::span<float> data) const {
@@ -190,7 +194,7 @@ void Workspace::rewrite(std::span<float> data) const {
 }
 
 long Workspace::wrong(std::span<const float> data) const {
-    return count_wrong(data, expected_.span().first(data.size()));
+    return count_wrong(data, expected_.span().first(data.size()), op_);
 }
 
 Sample time_call(const Communicator& comm, const std::function<void()>& call) {
@@ -285,10 +289,8 @@ std::vector<Point> points_of(
     for (std::size_t a = 0; a < algorithms.size(); ++a) {
         const std::vector<Timing>& counted = only_clean ? calls[a].clean : calls[a].all;
         const auto all = [&](double Timing::*seconds) {
-            std::vector<double> values;
-            for (const Timing& one : counted) {
-                values.push_back(one.*seconds);
-            }
+            std::vector<double> values(counted.size());
+            std::ranges::transform(counted, values.begin(), seconds);
             return values;
         };
         const std::vector<double> times = all(&Timing::max_s);

@@ -49,10 +49,17 @@ struct Point {
 class Workspace {
   public:
     /// n     elements of the largest size.
-    /// seed  of the inputs: seeded_data(n, rank, seed).
+    /// seed  of the inputs: contribution(n, rank, seed, op).
+    /// op    what a reduction does with them.
     Workspace(
-        const Collective& collective, std::size_t n, const Communicator& comm, std::uint64_t seed
+        const Collective& collective,
+        std::size_t n,
+        const Communicator& comm,
+        std::uint64_t seed,
+        ReduceOp op = ReduceOp::sum
     );
+
+    [[nodiscard]] ReduceOp op() const { return op_; }
 
     /// Memory for n elements.
     std::span<float> data(std::size_t n) { return data_.span().first(n); }
@@ -76,6 +83,7 @@ class Workspace {
     int p_;
     int rank_;
     std::uint64_t seed_;
+    ReduceOp op_;
     Buffer data_;
     Buffer input_;
     Buffer expected_;

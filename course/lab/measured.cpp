@@ -4,9 +4,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "course/algorithms/operations.hpp"
 #include "course/algorithms/units.hpp"
 
 namespace dist::lab {
+
+std::string redop(const Measured& measured) {
+    if (!combines(measured.collective)) {
+        return "none";
+    }
+    return measured.op == ReduceOp::product ? "prod"
+           : measured.op == ReduceOp::mean  ? "avg"
+                                            : name(measured.op);
+}
 
 std::set<std::size_t> sizes_of(const Measured& measured) {
     std::set<std::size_t> sizes;

@@ -29,12 +29,16 @@ struct Measured {
     std::vector<Algorithm> algorithms;
     Machine machine;
     std::uint64_t seed = 0;
+    ReduceOp op = ReduceOp::sum;
     std::vector<std::string> notes;  // what was left out, and why
     LowerBound bound;
     std::vector<Choice> choices;  // of `auto`, by size
     std::vector<Point> points;    // by size, then in the order of the algorithms
     std::vector<RawCalls> raw;    // empty unless it is wanted
 };
+
+/// The operation as nccl-tests names it: "sum", "prod", "avg", ..., or "none" where nothing is combined.
+std::string redop(const Measured& measured);
 
 /// The sizes that were measured.
 std::set<std::size_t> sizes_of(const Measured& measured);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <unistd.h>
 
+#include "course/algorithms/operations.hpp"
 #include "course/algorithms/registry.hpp"
 
 namespace dist::lab {
@@ -162,6 +163,12 @@ Options parse_options(int argc, char** argv, std::string& help) {
         "Measures every implementation of a collective side by side, in one run.", "bench"};
     app.footer(list_of_algorithms());
     add_what(app, options, sizes);
+    std::string op = "sum";
+    std::string type = "float";
+    app.add_option("--op", op, "What a reduction does: sum, mean, product, min or max")
+        ->capture_default_str();
+    app.add_option("--dtype", type, "float: the course's kernels have no other")
+        ->capture_default_str();
     add_effort(app, options);
     add_outputs(app, options);
     try {
@@ -178,6 +185,18 @@ Options parse_options(int argc, char** argv, std::string& help) {
     if (!options.format.empty() && (options.json || options.csv == "-")) {
         throw UsageError("--format, --json and --csv - all want standard output; give --csv a file"
         );
+    }
+    if (type != "float") {
+        throw UsageError(fmt::format(
+            "--dtype {}: the algorithms of this course move and add float32, and have no kernel "
+            "for others",
+            type
+        ));
+    }
+    try {
+        options.op = find_operation(op);
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(std::string("--op: ") + error.what());
     }
     options.sizes_bytes = sizes.in_bytes();
     each_once(options.sizes_bytes);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "course/runtime/reduce_op.hpp"
+
 namespace dist::lab {
 
 struct Options {
@@ -20,6 +22,7 @@ struct Options {
     int iterations = 0;                    // exactly so many instead; 0: what the budget allows
     int warm_ups = 2;
     std::uint64_t seed = 1;
+    ReduceOp op = ReduceOp::sum;
     bool json = false;  // one document on standard output, nothing else there
     std::string csv;    // file, or "-" for standard output
     std::string svg;

@@ -164,7 +164,7 @@ std::string to_table(const Measured& measured) {
         const Point& point = row.point;
         text += fmt::format(
             fmt::runtime(kLine), point.size_bytes, point.size_bytes / sizeof(float), "float",
-            measured.collective.redop, point.algorithm, width,
+            redop(measured), point.algorithm, width,
             fmt::format("{:.2f}{}", point.median_s * kMicro, point.unsettled.empty() ? ' ' : '?'),
             fmt::format("{:.2f}", point.min_s * kMicro),
             fmt::format("{:.2f}", point.p95_s * kMicro), fmt::format("{:.2f}", row.algbw_gbs),
@@ -206,8 +206,8 @@ std::string to_csv(const std::vector<Measured>& measurements) {
             "{},{},float,{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{},{},{"
             ":.3f},{},{},{},{},"
             "{:.2f},{}\n",
-            point.size_bytes, point.size_bytes / sizeof(float), measured.collective.redop,
-            point.algorithm, point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
+            point.size_bytes, point.size_bytes / sizeof(float), redop(measured), point.algorithm,
+            point.median_s * kMicro, point.min_s * kMicro, point.p95_s * kMicro,
             point.fastest_rank_s * kMicro, point.mean_over_ranks_s * kMicro, row.algbw_gbs,
             row.busbw_gbs, point.wrong, point.clean, point.run,
             point.unsettled.empty() ? "yes" : "no", ratio(point.vs_naive), ratio(point.vs_mpi),

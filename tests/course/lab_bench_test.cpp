@@ -282,3 +282,25 @@ TEST_CASE("times that do not settle end at the limit, and are said to be so") {
     CHECK(document["points"].size() >= 2);
     CHECK(document["verdict"]["standings"].size() >= 1);
 }
+
+TEST_CASE("every reduction does every operation, and says which") {
+    const Folder folder;
+    const std::pair<std::string, std::string> names[] = {
+        {"sum", "sum"}, {"mean", "avg"}, {"product", "prod"}, {"min", "min"}, {"max", "max"}};
+    for (const char* const collective : {"all_reduce", "reduce", "reduce_scatter"}) {
+        for (const auto& [op, redop] : names) {
+            const Outcome run = bench(
+                folder,
+                fmt::format("{} --op {} --sizes 20,4K --iterations 1 --json", collective, op)
+            );
+            INFO(collective << " " << op << run.err);
+            REQUIRE(run.status == 0);
+            const auto document = nlohmann::json::parse(run.out);
+            for (const auto& point : document["points"]) {
+                INFO(point);
+                CHECK(point["wrong"] == 0);
+                CHECK(point["redop"] == redop);
+            }
+        }
+    }
+}
