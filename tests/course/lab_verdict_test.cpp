@@ -8,6 +8,7 @@
 
 #include "course/algorithms/units.hpp"
 #include "course/lab/blocks.hpp"
+#include "course/lab/statistics.hpp"
 #include "course/lab/verdict.hpp"
 #include "tests/course/lab_example.hpp"
 #include "tests/harness/catch2.hpp"
@@ -119,6 +120,11 @@ TEST_CASE("what is disturbed does not count: calls, and blocks in which others h
     blocks.push_back(busy);
     blocks.front().rounds.push_back({{100, 100, 100, true}, {1, 1, 1, false}});
     CHECK(block_medians(blocks, 0) == before);
+    const double ratio = ratio_of(blocks, 0, 1).value;
+    for (Block& block : blocks) {
+        block.rounds.insert(block.rounds.end(), 20, {{100, 100, 100, true}, {1, 1, 1, false}});
+    }
+    CHECK(ratio_of(blocks, 0, 1).value == ratio);
     for (std::vector<Timing>& round : blocks.front().rounds) {
         round.front().disturbed = true;
     }
@@ -137,6 +143,16 @@ TEST_CASE("a machine that slows down slows both calls of a round: their ratio st
     const Interval ratio = ratio_of(blocks, 0, 1);
     CHECK(ratio.value == Approx(1.5).epsilon(0.03));
     CHECK(ratio.high / ratio.low < 1.06);
+    std::vector<double> by_block;
+    for (const Block& block : blocks) {
+        std::vector<double> here;
+        for (const std::vector<Timing>& round : block.rounds) {
+            here.push_back(round[0].max_s / round[1].max_s);
+        }
+        by_block.push_back(median(here));
+    }
+    CHECK(ratio.low == median_interval(by_block, 0.99).value().low);
+    CHECK(ratio.high == median_interval(by_block, 0.99).value().high);
     CHECK(contains(why_unsettled(blocks, 0), "above the value shown"));
 }
 
@@ -355,6 +371,18 @@ TEST_CASE("sizes between close in on a crossing, wherever it is, and come to an 
         CHECK(truth <= crossings[0].high);
         CHECK(crossings[0].high / crossings[0].low < 1.3 * 1.3 * unclear * unclear);
     }
+    // between two sizes that are undecided there is nothing to decide
+    const auto beside = next_size(verdict_over_sizes(
+        measured_with(
+            {{1024, Lead::behind},
+             {2048, Lead::undecided},
+             {1048576, Lead::undecided},
+             {2097152, Lead::ahead}}
+        ),
+        "naive", "ring"
+    ));
+    REQUIRE(beside.has_value());
+    CHECK((*beside < 2048 || *beside > 1048576));
     CHECK_FALSE(next_size(verdict_over_sizes(
         measured_with({{1024, Lead::ahead}, {65536, Lead::ahead}}), "naive", "ring"
     )));
