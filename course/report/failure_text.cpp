@@ -1,6 +1,7 @@
 #include "course/report/failure_text.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fmt/format.h>
 #include <set>
@@ -160,6 +161,19 @@ std::string about_references(const TestResult& test) {
     return out;
 }
 
+/// What joins a remark to the one before it: a blank after a sentence, and within one that goes on in the next line.
+std::string between(const std::string& before, const std::string& next) {
+    constexpr std::size_t kLong = 60;  // nobody breaks a shorter line
+    if (before.empty() || next.empty()) {
+        return "";
+    }
+    const auto letter = [](char c) { return static_cast<unsigned char>(c); };
+    const bool ended = std::string_view(".?!").find(before.back()) != std::string_view::npos;
+    const bool goes_on = before.size() > kLong && std::isupper(letter(before.front())) != 0 &&
+                         std::islower(letter(next.front())) != 0;
+    return ended || goes_on ? " " : "; ";
+}
+
 /// "rank 1: 10 == 11 (7 floats over 3 ranks; one message in each step)"
 std::string in_one_line(int rank, const Failure& failure) {
     std::string text = fmt::format("rank {}: {}", rank, first_line(expansion_of(failure)));
@@ -167,9 +181,11 @@ std::string in_one_line(int rank, const Failure& failure) {
         return failure.expansion.empty() ? text : text + "   " + first_line(failure.expression);
     }
     std::string context;
+    std::string before;
     for (const std::string& info : failure.info) {
         if (info == first_line(info)) {  // and no drawing
-            context += (context.empty() ? "" : "; ") + info;
+            context += between(before, info) + info;
+            before = info;
         }
     }
     return fmt::format("{} ({})", text, context);

@@ -187,6 +187,10 @@ TEST_CASE("a later failure keeps its line of context") {
     CHECK(in_one_line(test) == "rank 0: 10 == 11   CHECK( rounds == 11 )");
     test.per_rank[0].failures[0].info = {"7 floats over 3 ranks", "one message a step"};
     CHECK(in_one_line(test) == "rank 0: 10 == 11 (7 floats over 3 ranks; one message a step)");
+    test.per_rank[0].failures[0].info = {
+        "Two models, one after the other, and then a look at both: is some memory shared",
+        "by all calls?", "parameter 0"};
+    CHECK(has(in_one_line(test), "is some memory shared by all calls? parameter 0)"));
 }
 
 TEST_CASE("a hang says what the test said of the call, once") {
