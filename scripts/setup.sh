@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing, and shows the line first. Prints nothing when nothing is missing.
+# Installs missing packages; the command is shown first. Prints nothing when nothing is missing.
 #
 #   scripts/setup.sh base     what every command needs
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`

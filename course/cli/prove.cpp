@@ -117,14 +117,14 @@ void add_prove(Command& app, Context& context) {
         .between(2, 6)
         .capture_default_str();
     command.add_option("--as", arguments->as, "Use this file in place of the exercise's own");
-    command.add_option("--test", arguments->test, "Try only tests whose name holds this text");
+    command.add_option("--test", arguments->test, "Try only tests whose name contains this text");
     command
         .add_option(
             "--states", arguments->states,
-            "End, between two trials, when all together have this many states"
+            "Stop between two trials once they have this many states in all"
         )
         .capture_default_str();
-    command.add_option("--time-limit", arguments->time_limit_s, "End after this many seconds")
+    command.add_option("--time-limit", arguments->time_limit_s, "Stop after this many seconds")
         .capture_default_str();
     command.add_option(
         "--replay", arguments->replay, "Repeat an order that an earlier proof has found"

@@ -99,8 +99,7 @@ void expect_possible(const Context& context, const Simulation& wanted) {
         throw UsageError("--formula: only the course's own algorithms have one");
     }
     if (wanted.by_formula && !wanted.cluster.platform.empty()) {
-        throw UsageError("--formula: it needs --latency and --bandwidth, in the place of --platform"
-        );
+        throw UsageError("--formula needs --latency and --bandwidth: leave --platform out");
     }
     expect_held(context, wanted);
 }

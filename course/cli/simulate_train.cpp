@@ -72,9 +72,9 @@ void set_work(Training& training, const SimulateTrainArguments& arguments, bool 
     const bool measured = !arguments.forward.empty() && !arguments.backward.empty();
     if (measured == !arguments.log.empty()) {
         throw UsageError(
-            "simulate train: say what a step takes on one rank, by --forward 120ms --backward "
-            "240ms --optimizer 10ms or by --log FILE of a run, which ./shardlings train --parallel "
-            "none --steps 12 --log FILE writes"
+            "simulate train needs the time of a step on one rank: give --forward 120ms --backward "
+            "240ms --optimizer 10ms, or --log FILE, which ./shardlings train --parallel none "
+            "--steps 12 --log FILE writes"
         );
     }
     training.batch = static_cast<std::size_t>(arguments.batch);
@@ -106,7 +106,7 @@ TrainingSimulation read_arguments(
     wanted.training.bucket_cap_mb = static_cast<std::size_t>(arguments.bucket_mb);
     set_work(wanted.training, arguments, batch_given);
     if (!arguments.as.empty() && arguments.mine.empty()) {
-        throw UsageError("--as FILE: say by --mine NAME in the place of which exercise");
+        throw UsageError("--as FILE needs --mine NAME, the exercise whose place it takes");
     }
     if (!arguments.mine.empty()) {
         const Manifest manifest = read_manifest(context.root);
@@ -191,9 +191,10 @@ constexpr const char* kHelp =
     "           backward, one part ahead; a reduce-scatter of its gradients, for which\n"
     "           backward waits\n"
     "Each step ends with the all-reduce of the loss. Backward's time is divided among\n"
-    "the layers by their multiply-adds. hidden: time of messages beside work; exposed:\n"
-    "time that a rank waits for messages. In this model messages take no processor\n"
-    "time, and all ranks are equally fast; on real clusters neither is so.\n"
+    "the layers by their multiply-adds. hidden: time of messages while the rank\n"
+    "computes; exposed: time in which it waits for messages. In this model messages\n"
+    "take no processor time, and all ranks are equally fast; on real clusters neither\n"
+    "holds.\n"
     "  ./shardlings simulate train --forward 120ms --backward 240ms --optimizer 10ms\n"
     "  ./shardlings simulate train --log run.jsonl --ranks 64,1024 --svg train.svg\n"
     "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce";

@@ -87,7 +87,7 @@ const TestResult* worth_drawing(const Result& result) {
         if (test.status == State::skipped) {
             reason = fmt::format("has a test that was skipped ({}), and no message", test.message);
         } else if (test.status != State::pass) {
-            reason = fmt::format("did not come to a message: {}", name_of(test.status));
+            reason = fmt::format("ended before its first message: {}", name_of(test.status));
             break;
         }
     }
@@ -121,7 +121,7 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     }
     if (drawing.to_themselves > 0) {
         out += fmt::format(
-            "{} of a rank to itself: not drawn\n",
+            "not drawn: {} of a rank to itself\n",
             harness::counted(drawing.to_themselves, "message")
         );
     }
@@ -135,7 +135,7 @@ void write_files(const Drawing& drawing, const TestResult& test, const fs::path&
     files::write_atomically(picture, diagrams::svg(drawing.diagram, drawing.messages));
     files::write_atomically(events, chrome_trace(test, name));
     fmt::print(
-        "\nThe picture:  {}\nWith times:   {}   opened by https://ui.perfetto.dev\n",
+        "\nThe picture:  {}\nWith times:   {}   to open at https://ui.perfetto.dev\n",
         picture.string(), events.string()
     );
 }
@@ -238,7 +238,7 @@ void add_trace(Command& app, Context& context) {
     command.add_option("-n,--ranks", options.ranks, "Number of processes").capture_default_str();
     command.add_option(
         "--test", options.test,
-        "Draw a test whose name holds this: the first that fails, or else the first"
+        "Draw a test whose name contains this text: the first that fails, or else the first"
     );
     command.add_option("--seed", options.seed, "Seed of the inputs and delays")
         .capture_default_str();

@@ -139,7 +139,7 @@ EarlyEnd early_end(const Ended& ended) {
         return {exit_status::kHang, "took too long and was ended"};
     }
     if (ended.ok()) {
-        return {exit_status::kCrash, "ended before it was through, as by exit()"};
+        return {exit_status::kCrash, "ended too early, as by exit()"};
     }
     const std::string why = first_complaint(ended.output);
     const char* const signal = ended.status > 128 ? sigabbrev_np(ended.status - 128) : nullptr;

@@ -25,7 +25,7 @@ std::vector<nlohmann::json> steps_in(std::istream& in, const std::string& name) 
         }
         if (!record.is_object() || !record.contains("step")) {
             throw UsageError(
-                fmt::format("--log {}: is no log of a training run; {}", name, kHowToMeasure)
+                fmt::format("--log {}: is not the log of a training run; {}", name, kHowToMeasure)
             );
         }
         if (record.contains("images")) {
@@ -73,8 +73,8 @@ MeasuredWork read_measured_work(const std::filesystem::path& log) {
         .optimizer_s = median_of(steps, "optimizer_s")};
     if (median_of(steps, "communication_s") > kOthersAtMost * measured.work.step_s()) {
         throw UsageError(fmt::format(
-            "--log {}: is of a run on several ranks, which waited for each other; {}", log.string(),
-            kHowToMeasure
+            "--log {}: comes from a run on several ranks, which waited for each other; {}",
+            log.string(), kHowToMeasure
         ));
     }
     return measured;

@@ -16,6 +16,7 @@
 #include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/subprocess.hpp"
+#include "course/protocol/counted.hpp"
 #include "course/runtime/simulated_time.hpp"
 #include "course/simulate/held_ranks.hpp"
 #include "course/simulate/replayed.hpp"
@@ -97,7 +98,7 @@ class Runs {
         }
         if (wanted_.cluster.add_s_per_byte > 0 && !wanted_.peers.empty()) {
             result.notes.emplace_back(
-                "additions take time in the course's algorithms, in the peers none"
+                "additions take time in the course's algorithms, and none in the peers"
             );
         }
         for (const int ranks : wanted_.ranks) {
@@ -147,9 +148,8 @@ class Runs {
         });
         if (left_out > 0) {
             result.notes.push_back(fmt::format(
-                "mine on {} ranks, left out: {} of the sizes, which might not fit into this "
-                "machine's memory",
-                ranks, left_out
+                "mine on {} ranks: {} left out, which might not fit into this machine's memory",
+                ranks, harness::counted(left_out, "size")
             ));
         }
         if (!fit.empty()) {
@@ -180,9 +180,9 @@ class Runs {
                 with_data.push_back(bytes);
             } else {
                 result.notes.push_back(fmt::format(
-                    "{} on {} ranks, left out: {} bytes, which SMPI cannot replay, and which might "
-                    "not fit into this machine's memory",
-                    peer, ranks, bytes
+                    "{} on {} ranks: {} left out, which SMPI cannot replay without data, and which "
+                    "might not fit into this machine's memory",
+                    peer, ranks, lab::in_words(bytes)
                 ));
             }
         }
@@ -215,9 +215,9 @@ class Runs {
         options.watch = [&](const std::string& output, double seconds) {
             const std::vector<Timed> so_far = lines_of(output);
             progress.show(fmt::format(
-                "simulating {} ranks{}: {} times known{}, {:.0f} s", ranks,
+                "simulating {} ranks{}: {} times so far{}, {:.0f} s", ranks,
                 name.empty() ? "" : " of " + name, result.times.size() + so_far.size(),
-                so_far.empty() ? "" : ", last of " + so_far.back().algorithm, seconds
+                so_far.empty() ? "" : ", the last of " + so_far.back().algorithm, seconds
             ));
         };
         const Ended ended = cli::run(context_, line, options);

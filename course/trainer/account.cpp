@@ -204,7 +204,7 @@ void Account::end_run(std::size_t step) {
             "done: {} after {} steps, in {:.0f} s", describe_test(*last_), step, times_.total_s
         ));
     } else {
-        progress_.print("all steps were done before; give more --epochs or --steps to go on");
+        progress_.print("all steps are done already; to go on, give more --epochs or --steps");
         return;
     }
     progress_.print(to_table(times_));

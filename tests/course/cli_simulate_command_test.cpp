@@ -340,7 +340,7 @@ TEST_CASE("an answer that ends the simulation is told by what it did", "[simgrid
     };
     const Ended exits = with_body("std::_Exit(0);");
     CHECK(exits.status == 5);
-    CHECK(has(exits.output, "mine ended before it was through, as by exit()"));
+    CHECK(has(exits.output, "mine ended too early, as by exit()"));
     const Ended crashes = with_body("*static_cast<volatile int*>(nullptr) = 1;");
     CHECK(crashes.status == 5);
     CHECK(has(crashes.output, "mine died of SIGSEGV"));

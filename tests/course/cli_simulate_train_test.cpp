@@ -118,9 +118,9 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
         CHECK(ended.status == dist::cli::exit_status::kUsage);
         CHECK(has(ended.output, what));
     };
-    refused({"train"}, "say what a step takes on one rank");
+    refused({"train"}, "needs the time of a step on one rank");
     refused(
-        {"train", "--forward", "1s", "--backward", "1s", "--log", "x"}, "say what a step takes"
+        {"train", "--forward", "1s", "--backward", "1s", "--log", "x"}, "needs the time of a step"
     );
     refused({"train", "--forward", "0s", "--backward", "0s"}, "takes no time");
     refused({"train", "--log", "/there/is/none"}, "cannot be read");
@@ -131,7 +131,7 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
     refused(
         {"train", "--forward", "1s", "--backward", "1s", "--model", "vgg"}, "there is resnet34, "
     );
-    refused({"train", "--forward", "1s", "--backward", "1s", "--as", "x"}, "by --mine NAME");
+    refused({"train", "--forward", "1s", "--backward", "1s", "--as", "x"}, "needs --mine NAME");
     const Ended help = simulate({"train", "--help"});
     CHECK(help.status == 0);
     CHECK(has(help.output, "an all-reduce for each bucket, beside backward"));

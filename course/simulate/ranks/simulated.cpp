@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
             leave(
                 kThrownMark,
                 fmt::format(
-                    "rank {}: what is no std::exception; exit() and MPI_Abort do so here",
+                    "rank {}: something that is no std::exception; exit() and MPI_Abort do so here",
                     world.rank()
                 )
             );
