@@ -199,6 +199,8 @@ RankResult rank_from_board(int rank, const Job& job) {
         result.direction = waiting ? line.direction.load() : harness::Direction::none;
         result.collectives = harness::collective_calls(slot);
         result.peer = line.peer;
+        result.rank_in_comm = waiting ? line.rank_in_comm.load() : -1;
+        result.peer_in_comm = waiting ? line.peer_in_comm.load() : -1;
         result.tag = line.tag;
         frames = &line.frames;
     }

@@ -30,6 +30,43 @@ const RankResult* find(const TestResult& test, int rank) {
     return found == test.per_rank.end() ? nullptr : &*found;
 }
 
+/// What the code under test calls the ranks: as the communicator numbers them that its calls were given. Where they were
+/// given several, which number a rank differently, ranks have their numbers in the job.
+class Names {
+  public:
+    explicit Names(const TestResult& test) {
+        for (const RankResult& rank : test.per_rank) {
+            if (waits(rank)) {
+                add(rank.rank, rank.rank_in_comm);
+                add(rank.peer, rank.peer_in_comm);
+            }
+        }
+    }
+
+    int operator()(const RankResult& rank) const {
+        const auto found = names_.find(rank.rank);
+        return agree_ && found != names_.end() ? found->second : rank.rank;
+    }
+
+    /// For the end of a sentence.
+    [[nodiscard]] std::string note() const {
+        const bool differ = agree_ && std::ranges::any_of(names_, [](const auto& name) {
+                                return name.first != name.second;
+                            });
+        return differ ? " (as the communicator of these calls numbers the ranks)" : "";
+    }
+
+  private:
+    void add(int rank, int name) {
+        if (rank >= 0 && name >= 0) {
+            agree_ = names_.emplace(rank, name).first->second == name && agree_;
+        }
+    }
+
+    std::map<int, int> names_;
+    bool agree_ = true;
+};
+
 std::string explain_throw(const TestResult& test) {
     std::vector<int> waiting;
     const RankResult* thrower = nullptr;
@@ -51,14 +88,16 @@ std::string explain_throw(const TestResult& test) {
 
 /// A send and a receive that would meet but for the tag.
 std::string explain_tags(const TestResult& test) {
+    const Names name(test);
     for (const RankResult& sender : test.per_rank) {
         const RankResult* receiver = sends(sender) ? find(test, sender.peer) : nullptr;
         if (receiver != nullptr && receives(*receiver) && receiver->peer == sender.rank &&
             receiver->tag >= 0 && receiver->tag != sender.tag) {
             return fmt::format(
                 "rank {} sends to rank {} with tag {}, and rank {} receives with tag {}: the tags "
-                "do not match",
-                sender.rank, receiver->rank, sender.tag, receiver->rank, receiver->tag
+                "do not match{}",
+                name(sender), name(*receiver), sender.tag, name(*receiver), receiver->tag,
+                name.note()
             );
         }
     }
@@ -91,6 +130,7 @@ std::string explain_collectives(const TestResult& test) {
 }
 
 std::string explain_returned(const TestResult& test) {
+    const Names name(test);
     for (const RankResult& rank : test.per_rank) {
         const RankResult* partner = waits(rank) ? find(test, rank.peer) : nullptr;
         if (partner == nullptr || partner->phase != Phase::returned) {
@@ -99,9 +139,9 @@ std::string explain_returned(const TestResult& test) {
         // which of the two is wrong cannot be seen from here
         return fmt::format(
             "rank {0} waits for rank {1}, which has returned already without {2} it: as if rank "
-            "{0} {3} one message too many, or rank {1} {4} one too few",
-            rank.rank, partner->rank, sends(rank) ? "receiving from" : "sending to",
-            sends(rank) ? "sent" : "expected", sends(rank) ? "received" : "sent"
+            "{0} {3} one message too many, or rank {1} {4} one too few{5}",
+            name(rank), name(*partner), sends(rank) ? "receiving from" : "sending to",
+            sends(rank) ? "sent" : "expected", sends(rank) ? "received" : "sent", name.note()
         );
     }
     return "";
@@ -130,25 +170,27 @@ std::string explain_circle(const TestResult& test) {
     if (ranks.empty()) {
         return "";
     }
+    const Names name(test);
     if (ranks.size() == 1 && receives(*ranks[0])) {
         return fmt::format(
             "rank {0} waits for itself: it receives from rank {0}, to which nobody has sent. Which "
-            "rank did you mean?",
-            ranks[0]->rank
+            "rank did you mean?{1}",
+            name(*ranks[0]), name.note()
         );
     }
     if (ranks.size() == 1) {
         return fmt::format(
             "rank {0} waits for itself: it sends to rank {0}, which cannot receive while it waits. "
-            "Which rank did you mean?",
-            ranks[0]->rank
+            "Which rank did you mean?{1}",
+            name(*ranks[0]), name.note()
         );
     }
     std::string text;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-        const int next = ranks[(i + 1) % ranks.size()]->rank;
-        text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", ranks[i]->rank, next);
+        const int next = name(*ranks[(i + 1) % ranks.size()]);
+        text += fmt::format("{}{} waits for {}", i == 0 ? "" : ", ", name(*ranks[i]), next);
     }
+    text += name.note();
     const auto all = [&](auto condition) {
         return std::all_of(ranks.begin(), ranks.end(), [&](const RankResult* r) {
             return condition(*r);

@@ -39,8 +39,13 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 std::string rank_line(const RankResult& rank) {
-    std::string text = fmt::format("rank {}  ", rank.rank);
-    text += doing(rank);
+    const bool other_name = rank.phase == harness::Phase::waiting && rank.rank_in_comm >= 0 &&
+                            rank.rank_in_comm != rank.rank;
+    std::string text = fmt::format(
+        "rank {}{}  {}", rank.rank,
+        other_name ? fmt::format(", rank {} of its communicator,", rank.rank_in_comm) : "",
+        doing(rank)
+    );
     text += rank.where.empty() ? "" : "   " + rank.where;
     return text + (rank.reference.empty() ? "" : ", in the reference " + rank.reference);
 }

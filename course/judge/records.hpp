@@ -23,6 +23,8 @@ struct Wait {
     harness::Direction direction = harness::Direction::none;
     long collectives = 0;
     int peer = -1;
+    int rank_in_comm = -1;  // in the communicator of the call; so is the next
+    int peer_in_comm = -1;
     int tag = -1;
     double since_s = 0;
     std::vector<std::uint64_t> frames;

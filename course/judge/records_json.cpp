@@ -43,6 +43,8 @@ Wait wait_of(const json& in) {
     wait.direction = word<harness::Direction>(in, "direction");
     wait.collectives = in.value("collectives", 0L);
     wait.peer = in.value("peer", -1);
+    wait.rank_in_comm = in.value("rank_in_comm", -1);
+    wait.peer_in_comm = in.value("peer_in_comm", -1);
     wait.tag = in.value("tag", -1);
     wait.since_s = in.value("since_s", 0.0);
     wait.frames = in.value("frames", std::vector<std::uint64_t>());

@@ -72,6 +72,8 @@ RankResult rank_of(int rank, const Record& record) {
     result.state = rank_state(record);
     result.call = record.wait.call;
     result.peer = record.wait.peer;
+    result.rank_in_comm = record.wait.rank_in_comm;
+    result.peer_in_comm = record.wait.peer_in_comm;
     result.tag = record.wait.tag;
     result.blocked_s = record.wait.since_s;
     result.phase = record.wait.phase;

@@ -17,7 +17,7 @@
 //   ranks       size of the world it ended in message     one or more sentences; empty on a pass
 //   duration_s  on this rank                  failures    [{expression, expansion, file, line, info}]
 //   output      [begin, end) in rank-R.out    wait        {phase, call, kind, direction, peer, tag,
-//   checks      how many were made                        collectives, since_s, frames, info}
+//   checks      how many were made                        rank_in_comm, peer_in_comm, collectives, since_s, frames, info}
 //   trace       what this rank did with messages in the last piece of code that was looked at, as step_json.hpp writes
 //               it; not in every record
 //   traffic     {messages_sent, bytes_sent, messages_received, bytes_received} by the code under test
@@ -110,6 +110,9 @@ struct Line {
     std::atomic<long> seen_epoch;
     std::atomic<double> since_s;  // CLOCK_MONOTONIC, when this phase began
     std::atomic<int> peer;        // rank in the world of the job, or negative: none, or any
+    std::atomic<int>
+        rank_in_comm;  // this rank in the communicator of the call, or negative: not known
+    std::atomic<int> peer_in_comm;  // its peer, likewise
     std::atomic<int> tag;
     std::atomic<int> tid;  // of the thread, for the kernel
     std::atomic<CallKind> kind;

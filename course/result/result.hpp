@@ -56,6 +56,9 @@ struct RankResult {
     int exit_code = 0;
     std::string call;  // "MPI_Recv(from rank 2, tag 0, 4 bytes)"
     int peer = -1;
+    int rank_in_comm =
+        -1;  // this rank, and its peer, in the communicator of the call; -1: not known
+    int peer_in_comm = -1;
     int tag = -1;
     double blocked_s = 0;
     harness::Phase phase = harness::Phase::absent;     // where it stood when the test was stopped

@@ -101,6 +101,52 @@ TEST_CASE("a rank that waits for one that has returned: either of the two may be
     );
 }
 
+TEST_CASE("on another communicator ranks have the numbers that the code sees") {
+    // three ranks in reverse order: rank 2 of the job is rank 0
+    const auto seen = [](RankResult rank) {
+        rank.rank_in_comm = 2 - rank.rank;
+        rank.peer_in_comm = 2 - rank.peer;
+        return rank;
+    };
+    const std::string note = " (as the communicator of these calls numbers the ranks)";
+    CHECK(
+        explained(
+            {standing(0, Phase::returned), standing(1, Phase::returned), seen(receiving(2, 0))}
+        ) ==
+        "rank 0 waits for rank 2, which has returned already without sending to it: as if rank 0 "
+        "expected one message too many, or rank 2 sent one too few" +
+            note
+    );
+    CHECK(
+        explained({seen(receiving(0, 0)), seen(receiving(1, 0))}) ==
+        "rank 2 waits for itself: it receives from rank 2, to which nobody has sent. Which rank "
+        "did "
+        "you mean?" +
+            note
+    );
+    CHECK(
+        explained({seen(sending(0, 2)), seen(sending(2, 0))}) ==
+        "2 waits for 0, 0 waits for 2" + note +
+            ": every rank sends first, and no send returns before somebody receives"
+    );
+    CHECK(has(
+        explained({seen(sending(0, 2, 5)), seen(receiving(2, 0, 3))}),
+        "rank 2 sends to rank 0 with tag 5, and rank 0 receives with tag 3: the tags do not match" +
+            note
+    ));
+    CHECK(
+        rank_line(seen(receiving(2, 0))) == "rank 2, rank 0 of its communicator,  waits in MPI_Recv"
+    );
+    // two communicators that number rank 1 differently: ranks of the job
+    RankResult other = sending(1, 2);
+    other.rank_in_comm = 1;
+    other.peer_in_comm = 0;
+    RankResult back = sending(2, 1);
+    back.rank_in_comm = 0;
+    back.peer_in_comm = 2;
+    CHECK(explained({other, back}).starts_with("1 waits for 2, 2 waits for 1: "));
+}
+
 TEST_CASE("what no pattern explains says who waits and who has left") {
     TestResult test;
     test.per_rank = {standing(0, Phase::returned), receiving(1, -1), standing(2, Phase::returned)};

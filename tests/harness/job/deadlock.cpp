@@ -117,6 +117,8 @@ Wait::Wait(const RequestText& text) : quiet_since_s_(now_s()), line_(my_line()) 
     leave_if_stopped();
     std::snprintf(line_.call, sizeof line_.call, "%s", text.call.c_str());
     line_.peer = text.peer;
+    line_.rank_in_comm = text.rank_in_comm;
+    line_.peer_in_comm = text.peer_in_comm;
     line_.tag = text.tag;
     line_.kind = text.kind;
     line_.direction = text.direction;
@@ -132,6 +134,8 @@ Wait::~Wait() {
         // the first thread asks for this one's result, and writes the record when this one may be gone
         std::copy_n(line_.call, sizeof line_.call, first.call);
         first.peer = line_.peer.load();
+        first.rank_in_comm = line_.rank_in_comm.load();
+        first.peer_in_comm = line_.peer_in_comm.load();
         first.tag = line_.tag.load();
         first.kind = line_.kind.load();
         first.direction = line_.direction.load();

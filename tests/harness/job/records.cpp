@@ -111,6 +111,8 @@ json where(const TestRun& test) {
         wait["kind"] = spelt(line.kind.load());
         wait["direction"] = spelt(line.direction.load());
         wait["peer"] = line.peer.load();
+        wait["rank_in_comm"] = line.rank_in_comm.load();
+        wait["peer_in_comm"] = line.peer_in_comm.load();
         wait["tag"] = line.tag.load();
         wait["since_s"] = now_s() - line.since_s;
         wait["frames"] = addresses(line.frames);

@@ -14,6 +14,8 @@ RequestText request_text(
     const bool is_exchange = std::string_view(name).starts_with("MPI_Sendrecv");
     RequestText text;
     text.peer = from_anyone ? -1 : group.world_rank(rank);
+    text.rank_in_comm = group.rank;
+    text.peer_in_comm = from_anyone ? -1 : rank;
     text.tag = tag;
     text.kind = is_exchange ? CallKind::exchange : bytes < 0 ? CallKind::probe : CallKind::message;
     text.direction = is_send ? Direction::send : Direction::receive;

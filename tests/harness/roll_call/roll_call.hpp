@@ -74,6 +74,9 @@ bool stopped();
 struct RequestText {
     std::string call;  // as the student wrote it: "MPI_Irecv(from rank 2, tag 0, 4 bytes)"
     int peer = -1;     // rank in the world of the job
+    int rank_in_comm =
+        -1;  // this rank, and its peer, in the communicator of the call; negative: not known
+    int peer_in_comm = -1;
     int tag = -1;
     CallKind kind = CallKind::request;
     Direction direction = Direction::none;

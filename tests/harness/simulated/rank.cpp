@@ -214,6 +214,8 @@ Waiting::Waiting(const RequestText& text) {
     std::copy_n(text.call.data(), length, line.call);
     line.call[length] = '\0';
     line.peer = text.peer;
+    line.rank_in_comm = text.rank_in_comm;
+    line.peer_in_comm = text.peer_in_comm;
     line.tag = text.tag;
     line.kind = text.kind;
     line.direction = text.direction;
