@@ -78,7 +78,8 @@ Simulation read_arguments(
     wanted.by_formula = arguments.by_formula;
     const bool names_mine = std::erase(wanted.algorithms, "mine") > 0;
     // what the user names is all that there is to be; mpi stands for the peers
-    if (!wanted.algorithms.empty() && std::erase(wanted.algorithms, "mpi") == 0 && !peers_named) {
+    if (!arguments.algorithms.empty() && std::erase(wanted.algorithms, "mpi") == 0 &&
+        !peers_named) {
         wanted.peers.clear();
     }
     wanted.ours = arguments.algorithms.empty() || !wanted.algorithms.empty();

@@ -96,6 +96,7 @@ TEST_CASE("ring_all_reduce holds its time on 64 ranks; one that takes turns is t
     CHECK(right.status == 0);
     CHECK(has(right.output, "  1.0000 "));
     CHECK_FALSE(has(right.output, "the formula's time"));
+    CHECK_FALSE(has(right.output, "ompi"));  // only mine was asked for
 
     const std::filesystem::path file =
         std::filesystem::temp_directory_path() / ("turns-" + std::to_string(getpid()) + ".cpp");
@@ -321,6 +322,9 @@ TEST_CASE(
     );
     const Ended table = simulate(formulas);
     CHECK(has(table.output, "by its formulas, without a simulation"));
+    const Ended none = simulate({"all_reduce", "--formula", "--algorithms", "auto"});
+    CHECK(none.status == 2);
+    CHECK(has(none.output, "--formula: none of these algorithms has one"));
     formulas[0] = "ring_all_reduce";
     CHECK(has(simulate(formulas).output, "--formula: only the course's own algorithms have one"));
 }

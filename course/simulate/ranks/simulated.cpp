@@ -1,5 +1,6 @@
 // What runs on the simulated cluster: algorithms of the course, each called once for each size, timed by the simulated
 // clock. smpirun loads it once for each rank.
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <iostream>
@@ -156,6 +157,9 @@ void tell_formulas(
     const std::vector<std::size_t>& sizes_bytes,
     const Order& order
 ) {
+    if (std::ranges::all_of(rows, [](const auto& row) { return row.model_s == nullptr; })) {
+        leave(kRefusedMark, "--formula: none of these algorithms has one");
+    }
     for (const int ranks : order.formula_ranks) {
         for (const lab::Algorithm& algorithm : rows) {
             for (const std::size_t bytes : sizes_bytes) {
