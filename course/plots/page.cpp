@@ -18,6 +18,10 @@ constexpr double kAbove = 75;
 constexpr double kBelow = 75;
 constexpr double kNameHeight = 16;
 
+// columns of a point's line that are 1 where it has such a mark
+constexpr int kGrey = 5;
+constexpr int kColoured = 6;
+
 constexpr double kLeft = 0.11;  // of the width
 constexpr double kRight = 0.72;
 constexpr double kLane = 9;
@@ -34,10 +38,12 @@ double spacing_of(const std::vector<Tick>& ticks) {
 }
 
 /// Of ratios so many that one can be read off, and no fractions that nobody says.
-std::string y_ticks(const Panel& panel) {
-    return panel.ratios ? "(0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.5,1."
-                          "7,2,2.5,3,4,5,7,10,15,20,30,50,100)"
-                        : "autofreq";
+std::string y_ticks(const Panel& panel, double span) {
+    constexpr double kWide = 4;  // from the lowest to the highest, as a ratio
+    return !panel.ratios ? "autofreq"
+           : span > kWide
+               ? "(0.01,0.02,0.05,0.1,0.2,0.3,0.5,0.7,1,1.4,2,3,4,5,7,10,20,50,100)"
+               : "(0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.4,1.5,1.7,2,2.5,3,3.5,4,5,6,7,8,10)";
 }
 
 std::vector<double> heights_of(const Curve& curve) {
@@ -96,7 +102,7 @@ class Drawing {
                     const auto [from, to] = spot.range.value_or(std::pair{spot.y, spot.y});
                     text += fmt::format(
                         "{} {} {} {} {}\n", spot.x * aside, spot.y, from, to,
-                        spot.grey ? "1" : "NaN"
+                        spot.grey ? "1 NaN" : "NaN 1"
                     );
                 }
             }
@@ -120,7 +126,7 @@ class Drawing {
             "unset arrow\nunset label\nunset object\n",
             below / height, (below + kPlot) / height,
             quoted(panel_.title + (lowest_ < bottom_ ? " (what is lower still lies below)" : "")),
-            bottom_, top_, panel_.y_format, y_ticks(panel_),
+            bottom_, top_, panel_.y_format, y_ticks(panel_, top_ / bottom_),
             page_.ticks.front().x / std::sqrt(spacing_), right_end(), fmt::join(ticks, ", ")
         );
         text += panel_.ratios ? "set arrow from graph 0,first 1 to graph 1,first 1 nohead back lw "
@@ -207,12 +213,20 @@ class Drawing {
         return text;
     }
 
+    /// The points whose column is 1.
+    [[nodiscard]] std::string marks(std::size_t curve, int column, std::string_view shade) const {
+        return fmt::format(
+            "{} using 1:($2*${}) with points pt {} ps 0.6 lc rgb '{}' notitle", block(curve),
+            column, panel_.curves[curve].style.mark, shade
+        );
+    }
+
     [[nodiscard]] std::vector<std::string> lines() const {
         std::vector<std::string> ranges;
         std::vector<std::string> all;
         for (std::size_t i = 0; i < panel_.curves.size(); ++i) {
             const Curve& curve = panel_.curves[i];
-            const auto& [colour, mark] = curve.style;
+            const char* const colour = curve.style.colour;
             if (std::ranges::any_of(curve.points, [](const Spot& spot) {
                     return spot.range.has_value();
                 })) {
@@ -222,17 +236,15 @@ class Drawing {
                     block(i), colour
                 ));
             }
-            const std::string look = curve.limit
-                                         ? "lines lw 1.5 dt 2"
-                                         : fmt::format("linespoints lw 1 pt {} ps 0.6", mark);
-            all.push_back(
-                fmt::format("{} using 1:2 with {} lc rgb '{}' notitle", block(i), look, colour)
-            );
+            all.push_back(fmt::format(
+                "{} using 1:2 with lines {} lc rgb '{}' notitle", block(i),
+                curve.limit ? "lw 1.5 dt 2" : "lw 1", colour
+            ));
+            if (!curve.limit) {
+                all.push_back(marks(i, kColoured, colour));
+            }
             if (std::ranges::any_of(curve.points, &Spot::grey)) {
-                all.push_back(fmt::format(
-                    "{} using 1:($2*$5) with points pt {} ps 0.7 lc rgb '#b0b0b0' notitle",
-                    block(i), mark
-                ));
+                all.push_back(marks(i, kGrey, "#b0b0b0"));
             }
         }
         ranges.insert(ranges.end(), all.begin(), all.end());

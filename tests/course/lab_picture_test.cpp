@@ -68,13 +68,13 @@ TEST_CASE(
     Point& ring = measured.points[4];
     REQUIRE(ring.algorithm == "ring");
     ring.vs_naive = Interval{1.01, 0.9, 1.1};
-    CHECK(gnuplot_script({measured}).find(" 1.01 0.9 1.1 1\n") != std::string::npos);
+    CHECK(gnuplot_script({measured}).find(" 1.01 0.9 1.1 1 NaN\n") != std::string::npos);
     CHECK(gnuplot_script({measured}).find("lc rgb '#b0b0b0'") != std::string::npos);
     ring.vs_naive = about(4);
     ring.unsettled = "a reason";
-    CHECK(gnuplot_script({measured}).find(" 4 3.8 4.2 1\n") != std::string::npos);
+    CHECK(gnuplot_script({measured}).find(" 4 3.8 4.2 1 NaN\n") != std::string::npos);
     ring.vs_naive = Interval{4, 0, std::numeric_limits<double>::infinity()};
-    CHECK(gnuplot_script({measured}).find(" 4 4 4 1\n") != std::string::npos);
+    CHECK(gnuplot_script({measured}).find(" 4 4 4 1 NaN\n") != std::string::npos);
 }
 
 TEST_CASE("the stretch in which one passes the other is shaded, each with its name") {
