@@ -58,14 +58,15 @@ Ended try_on(
     return try_mpirun(context, words);
 }
 
-/// The first line that says something; mpirun draws rules above and below.
+/// The first line that says something; mpirun draws rules above and below, and warns of what did not stop it.
 std::string reason_in(const Ended& ended) {
     if (ended.timed_out) {
         return fmt::format("no answer in {:.0f} s", kStartLimitS);
     }
     std::istringstream lines(ended.output);
     for (std::string line; std::getline(lines, line);) {
-        if (line.find_first_not_of("- \t\r") != std::string::npos) {
+        const bool warns = line.find("Warning:") != std::string::npos;
+        if (!warns && line.find_first_not_of("- \t\r") != std::string::npos) {
             return line.substr(0, line.find_last_not_of(" \t\r") + 1);
         }
     }
