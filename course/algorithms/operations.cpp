@@ -12,9 +12,6 @@
 namespace dist::lab {
 namespace {
 
-constexpr std::array kOperations = {
-    ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max};
-
 std::vector<float> reduction(std::size_t n, int p, std::uint64_t seed, ReduceOp op) {
     std::vector<float> result = contribution(n, 0, seed, op);
     for (int rank = 1; rank < p; ++rank) {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <limits>
+#include <map>
 
 #include "course/lab/statistics.hpp"
 
@@ -134,6 +136,32 @@ std::string why_unsettled(const std::vector<Block>& blocks, std::size_t algorith
         );
     }
     return "";
+}
+
+bool all_settled(const std::vector<Block>& blocks) {
+    const std::size_t algorithms = blocks.empty() ? 0 : blocks.front().rounds.front().size();
+    for (std::size_t a = 0; a < algorithms; ++a) {
+        if (!why_unsettled(blocks, a).empty()) {
+            return false;
+        }
+    }
+    return algorithms > 0;
+}
+
+std::vector<std::string> unsettled_in_words(
+    const std::vector<std::string>& names, const std::vector<std::string>& reasons
+) {
+    std::map<std::string, std::vector<std::string>> by_reason;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        by_reason[reasons[i]].push_back(names[i]);
+    }
+    by_reason.erase("");
+    std::vector<std::string> lines;
+    lines.reserve(by_reason.size());
+    for (const auto& [reason, those] : by_reason) {
+        lines.push_back(fmt::format("{}: {}", fmt::join(those, ", "), reason));
+    }
+    return lines;
 }
 
 }  // namespace dist::lab

@@ -33,24 +33,38 @@ struct Interval {
     double high = 0.0;
 };
 
-/// The median of `values`, and two of them that enclose the true median with at least this confidence: by order
-/// statistics, whatever the distribution is. (J.-Y. Le Boudec, Performance Evaluation of Computer and Communication
-/// Systems, 2010, theorem 2.1.)
+/// The median of `values`, and two of them that enclose the true median with at least this
+/// confidence: by order statistics, whatever the distribution is. (J.-Y. Le Boudec, Performance
+/// Evaluation of Computer and Communication Systems, 2010, theorem 2.1.)
 ///
 /// Returns  nothing where there are too few: 99 % takes 8 values, 95 % takes 6.
 std::optional<Interval> median_interval(std::vector<double> values, double confidence);
 
-/// The median seconds of one algorithm in each quiet block. A call that was disturbed does not count.
+/// The median seconds of one algorithm in each quiet block. A call that was disturbed does not
+/// count.
 std::vector<double> block_medians(const std::vector<Block>& blocks, std::size_t algorithm);
 
-/// How many times as long `a` takes as `b`: the median ratio of the same round in each quiet block, and 99 % of
-/// confidence. What slows the machine down for a while slows both calls of a round: their ratio keeps out of it.
+/// How many times as long `a` takes as `b`: the median ratio of the same round in each quiet block,
+/// and 99 % of confidence. What slows the machine down for a while slows both calls of a round:
+/// their ratio keeps out of it.
 ///
-/// Returns  0 to infinity, around the median over all blocks, where there are less than 8 quiet ones.
+/// Returns  0 to infinity, around the median over all blocks, where there are less than 8 quiet
+/// ones.
 Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b);
 
-/// Why the times of one algorithm are not to be trusted, in words; empty once they are: when at least 8 blocks were
-/// quiet, their medians enclose the true one within 10 %, and the first third of them is within 10 % of the last.
+/// Why the times of one algorithm are not to be trusted, in words; empty once they are: when at
+/// least 8 blocks were quiet, their medians enclose the true one within 10 %, and the first third
+/// of them is within 10 % of the last.
 std::string why_unsettled(const std::vector<Block>& blocks, std::size_t algorithm);
+
+/// Whether the times of all algorithms have settled.
+bool all_settled(const std::vector<Block>& blocks);
+
+/// "naive, ring: times rose by 12 % meanwhile": a line for those that have the same reason.
+///
+/// reasons  of each name, why_unsettled's; the settled ones are left out.
+std::vector<std::string> unsettled_in_words(
+    const std::vector<std::string>& names, const std::vector<std::string>& reasons
+);
 
 }  // namespace dist::lab

@@ -62,29 +62,33 @@ cpu_set_t own_cores() {
 
 }  // namespace
 
-cpu_set_t cores_of(MPI_Comm machine) {
+RanksHere::RanksHere(const Communicator& comm) {
+    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &handle_));
+    MPI_CHECK(MPI_Comm_size(handle_, &size_));
+    MPI_CHECK(MPI_Comm_rank(handle_, &rank_));
+}
+
+RanksHere::~RanksHere() {
+    MPI_Comm_free(&handle_);
+}
+
+cpu_set_t RanksHere::cores() const {
     // a rank may be bound to one core, and the job to a part of the machine
     cpu_set_t all = own_cores();
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &all, sizeof all, MPI_BYTE, MPI_BOR, machine));
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &all, sizeof all, MPI_BYTE, MPI_BOR, handle_));
     return all;
 }
 
 OneCoreEach::OneCoreEach(const Communicator& comm) : before_(own_cores()) {
-    MPI_Comm machine = MPI_COMM_NULL;
-    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
-    int ranks = 0;
-    int rank = 0;
-    MPI_CHECK(MPI_Comm_size(machine, &ranks));
-    MPI_CHECK(MPI_Comm_rank(machine, &rank));
-    const cpu_set_t all = cores_of(machine);
+    const RanksHere here(comm);
+    const cpu_set_t all = here.cores();
     int fewest = CPU_COUNT(&before_);
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, machine));
-    MPI_CHECK(MPI_Comm_free(&machine));
-    if (fewest == 1 || ranks > CPU_COUNT(&all)) {
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, here.handle()));
+    if (fewest == 1 || here.size() > CPU_COUNT(&all)) {
         return;
     }
     std::size_t core = 0;
-    for (int before = -1; before < rank; ++core) {
+    for (int before = -1; before < here.rank(); ++core) {
         before += CPU_ISSET(core, &all) ? 1 : 0;
     }
     cpu_set_t mine;
@@ -105,24 +109,17 @@ Machine describe_machine(const Communicator& comm) {
     machine.ranks = comm.size();
     getloadavg(&machine.load, 1);
 
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
-    int ranks_here = 0;
-    int rank_here = 0;
-    MPI_CHECK(MPI_Comm_size(node, &ranks_here));
-    MPI_CHECK(MPI_Comm_rank(node, &rank_here));
-
+    const RanksHere here(comm);
     const cpu_set_t mine = own_cores();
     const int own = CPU_COUNT(&mine);
-    const cpu_set_t all = cores_of(node);
-    MPI_CHECK(MPI_Comm_free(&node));
+    const cpu_set_t all = here.cores();
 
-    std::array<int, 3> largest{ranks_here, own, -CPU_COUNT(&all)};
+    std::array<int, 3> largest{here.size(), own, -CPU_COUNT(&all)};
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, largest.data(), 3, MPI_INT, MPI_MAX, comm.handle()));
     machine.ranks_per_node = largest[0];
     machine.cores = -largest[2];
     machine.bound = largest[1] == 1 && machine.ranks_per_node <= machine.cores;
-    const int first = rank_here == 0 ? 1 : 0;
+    const int first = here.rank() == 0 ? 1 : 0;
     MPI_CHECK(MPI_Allreduce(&first, &machine.nodes, 1, MPI_INT, MPI_SUM, comm.handle()));
     return machine;
 }

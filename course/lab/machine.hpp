@@ -25,8 +25,28 @@ struct Machine {
     [[nodiscard]] bool oversubscribed() const { return ranks_per_node > cores; }
 };
 
-/// The cores that any rank of `machine` may run on: the ranks of one machine, all of which make this call.
-cpu_set_t cores_of(MPI_Comm machine);
+/// The ranks that share this rank's machine. Every rank of `comm` makes it, and all calls.
+class RanksHere {
+  public:
+    explicit RanksHere(const Communicator& comm);
+    ~RanksHere();
+    RanksHere(const RanksHere&) = delete;
+    RanksHere& operator=(const RanksHere&) = delete;
+    RanksHere(RanksHere&&) = delete;
+    RanksHere& operator=(RanksHere&&) = delete;
+
+    [[nodiscard]] MPI_Comm handle() const { return handle_; }
+    [[nodiscard]] int size() const { return size_; }
+    [[nodiscard]] int rank() const { return rank_; }
+
+    /// The cores that any of them may run on.
+    [[nodiscard]] cpu_set_t cores() const;
+
+  private:
+    MPI_Comm handle_ = MPI_COMM_NULL;
+    int size_ = 0;
+    int rank_ = 0;
+};
 
 /// While it lives, each rank has a core to itself, where the launcher gave it more and there are enough for all: the
 /// kernel would move ranks about. Every rank of `comm` makes it.

@@ -127,19 +127,10 @@ class Extent {
         if (elapsed_s < budget_s_) {
             return elapsed_s / limit_s_;
         }
-        return settled(blocks) ? 1.0 : elapsed_s / limit_s_;
+        return all_settled(blocks) ? 1.0 : elapsed_s / limit_s_;
     }
 
   private:
-    static bool settled(const std::vector<Block>& blocks) {
-        for (std::size_t a = 0; a < blocks.front().rounds.front().size(); ++a) {
-            if (!why_unsettled(blocks, a).empty()) {
-                return false;
-            }
-        }
-        return true;
-    }
-
     Effort effort_;
     double budget_s_;
     double limit_s_;

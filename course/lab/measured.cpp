@@ -84,16 +84,16 @@ std::vector<std::pair<std::string, Fit>> fits(const Measured& measured) {
 std::vector<std::string> unsettled_in_words(const Measured& measured) {
     std::vector<std::string> lines;
     for (const std::size_t size : sizes_of(measured)) {
-        std::map<std::string, std::vector<std::string>> by_reason;
+        std::vector<std::string> names;
+        std::vector<std::string> reasons;
         for (const Point& point : measured.points) {
-            if (point.size_bytes == size && !point.unsettled.empty()) {
-                by_reason[point.unsettled].push_back(point.algorithm);
+            if (point.size_bytes == size) {
+                names.push_back(point.algorithm);
+                reasons.push_back(point.unsettled);
             }
         }
-        for (const auto& [reason, algorithms] : by_reason) {
-            lines.push_back(fmt::format(
-                "{}, not settled: {}: {}", in_words(size), fmt::join(algorithms, ", "), reason
-            ));
+        for (const std::string& line : unsettled_in_words(names, reasons)) {
+            lines.push_back(fmt::format("{}, not settled: {}", in_words(size), line));
         }
     }
     return lines;

@@ -147,7 +147,7 @@ void add_outputs(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"nccl", "osu"}));
     app.add_option(
         "--svg", options.svg,
-        "Draw times, and ratios to naive, with gnuplot; of several --ranks over these"
+        "Draw times, and ratios to naive, with gnuplot; a line for each of several --ranks"
     );
     app.add_option("--answer", options.to, "Write here what would go to standard output")
         ->group("");  // for the command: see bench.cpp

@@ -8,7 +8,6 @@
 #include <string>
 #include <unistd.h>
 
-#include "course/lab/machine.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
 
@@ -46,16 +45,8 @@ double idle_s(const cpu_set_t& cores) {
 
 }  // namespace
 
-OtherWork::OtherWork(const Communicator& comm) : comm_(comm) {
-    MPI_CHECK(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine_)
-    );
-    cores_ = cores_of(machine_);
-    before_ = now();
-}
-
-OtherWork::~OtherWork() {
-    MPI_Comm_free(&machine_);
-}
+OtherWork::OtherWork(const Communicator& comm)
+    : comm_(comm), here_(comm), cores_(here_.cores()), before_(now()) {}
 
 OtherWork::Used OtherWork::now() const {
     return {now_s(), own_cpu_s(), idle_s(cores_)};
@@ -67,11 +58,9 @@ double OtherWork::share() {
     double own_s = after.own_s - before_.own_s;
     const double idle_s = after.idle_s - before_.idle_s;
     before_ = after;
-    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &own_s, 1, MPI_DOUBLE, MPI_SUM, machine_));
-    int ranks = 0;
-    MPI_CHECK(MPI_Comm_size(machine_, &ranks));
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &own_s, 1, MPI_DOUBLE, MPI_SUM, here_.handle()));
     const double cores = CPU_COUNT(&cores_);
-    const double used_by_ranks = std::min<double>(ranks, cores);
+    const double used_by_ranks = std::min<double>(here_.size(), cores);
     const double others = cores - (own_s + idle_s) / elapsed_s;  // cores that others had
     const double taken = (others - (cores - used_by_ranks)) / used_by_ranks;
     double share = elapsed_s < kShortestS ? 0.0 : std::clamp(taken, 0.0, 1.0);

@@ -161,11 +161,9 @@ void draw_one(plots::Page& page, const Measured& measured) {
             lines, first, "times as fast as " + (first == "mpi" ? std::string("MPI's own") : first)
         ));
     }
-    for (const Crossing& crossing : verdict_over_sizes(measured, kFirst, kSecond).crossings()) {
-        page.bands.push_back(
-            {crossing.low, crossing.high,
-             crossing.to_second ? "ring passes naive" : "naive passes ring"}
-        );
+    const Verdict verdict = verdict_over_sizes(measured, kFirst, kSecond);
+    for (const Crossing& crossing : verdict.crossings()) {
+        page.bands.push_back({crossing.low, crossing.high, verdict.words(crossing)});
     }
 }
 

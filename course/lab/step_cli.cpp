@@ -1,8 +1,6 @@
 #include "course/lab/step_cli.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <map>
 
 #include "course/lab/options.hpp"
 #include "course/lab/verdict.hpp"
@@ -54,13 +52,12 @@ std::string marks_explained(
     std::string text =
         "\n= within 3 %   ? undecided: the 99 % interval leaves it open, or a time has not "
         "settled\n";
-    std::map<std::string, std::vector<std::string>> by_reason;
+    std::vector<std::string> reasons;
     for (std::size_t i = 0; i < ways.size(); ++i) {
-        by_reason[why_unsettled(blocks, i)].push_back(ways[i]);
+        reasons.push_back(why_unsettled(blocks, i));
     }
-    by_reason.erase("");
-    for (const auto& [reason, names] : by_reason) {
-        text += fmt::format("not settled: {}: {}\n", fmt::join(names, ", "), reason);
+    for (const std::string& line : unsettled_in_words(ways, reasons)) {
+        text += fmt::format("not settled: {}\n", line);
     }
     return text;
 }

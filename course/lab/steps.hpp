@@ -68,17 +68,9 @@ inline std::vector<Block> time_steps(
 ) {
     constexpr int kWarmUp = 2;
     std::vector<Block> blocks;
-    const auto settled = [&] {
-        for (std::size_t i = 0; i < n; ++i) {
-            if (!why_unsettled(blocks, i).empty()) {
-                return false;
-            }
-        }
-        return true;
-    };
     OtherWork others(comm);
-    for (int round = 0;
-         round < kWarmUp + options.rounds || (round < kWarmUp + options.most_rounds && !settled());
+    for (int round = 0; round < kWarmUp + options.rounds ||
+                        (round < kWarmUp + options.most_rounds && !all_settled(blocks));
          ++round) {
         const int all =
             kWarmUp + (round < kWarmUp + options.rounds ? options.rounds : options.most_rounds);

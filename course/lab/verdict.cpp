@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tuple>
 
 #include "course/algorithms/units.hpp"
 
@@ -108,6 +109,12 @@ Lead lead_at(const Measured& measured, const Point& point, const std::string& fi
     return other == nullptr ? Lead::undecided : lead_of(ratio_at(*other, point));
 }
 
+std::string Verdict::words(const Crossing& crossing) const {
+    const auto& [from_here, before] =
+        crossing.to_second ? std::tie(second, first) : std::tie(first, second);
+    return fmt::format("{} passes {}", from_here, before);
+}
+
 Verdict verdict_over_sizes(
     const Measured& measured, const std::string& first, const std::string& second
 ) {
@@ -156,8 +163,7 @@ std::string in_words(
     parts.reserve(crossings.size() + 4);
     for (const Crossing& crossing : crossings) {
         parts.push_back(fmt::format(
-            "{} passes {} between {} and {}", crossing.to_second ? verdict.second : verdict.first,
-            crossing.to_second ? verdict.first : verdict.second, in_words(crossing.low),
+            "{} between {} and {}", verdict.words(crossing), in_words(crossing.low),
             in_words(crossing.high)
         ));
     }

@@ -1,5 +1,5 @@
-// Which of two algorithms is the faster, from which size, or number of ranks, on. Table, JSON and picture all say what
-// stands here.
+// Which of two algorithms is the faster, from which size, or number of ranks, on. Table, JSON and
+// picture all say what stands here.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ const char* name_of(Lead lead);
 /// What stands behind a ratio in a table: '?' undecided, '=' level, ' ' otherwise.
 char mark_of(Lead lead);
 
-/// By the ratio of the first one's time to the second one's. The whole interval must lie on one side of the 3 % that
-/// make no difference.
+/// By the ratio of the first one's time to the second one's. The whole interval must lie on one
+/// side of the 3 % that make no difference.
 Lead lead_of(const std::optional<Interval>& ratio);
 
 /// The lead at a size, or at a number of ranks.
@@ -55,6 +55,9 @@ struct Verdict {
     std::vector<Standing> standings;  // ascending by x
 
     [[nodiscard]] std::vector<Crossing> crossings() const;
+
+    /// "ring passes naive"
+    [[nodiscard]] std::string words(const Crossing& crossing) const;
 };
 
 /// How this point's algorithm stands to `first` at its size.
@@ -73,8 +76,8 @@ Verdict verdict_over_ranks(
     const std::string& second
 );
 
-/// "ring passes naive between 19 KiB and 24 KiB", or who is the faster where; then where they are level, and where it
-/// is undecided. Empty where there is no standing.
+/// "ring passes naive between 19 KiB and 24 KiB", or who is the faster where; then where they are
+/// level, and where it is undecided. Empty where there is no standing.
 ///
 /// in_words  of a size: "19 KiB"
 /// places    "size"
@@ -86,8 +89,9 @@ std::string in_words(
 std::string sizes_in_words(const Verdict& verdict);
 std::string ranks_in_words(const Verdict& verdict);
 
-/// The size at which to measure next, so that a crossing lies between closer neighbours: the middle, on a logarithmic
-/// scale, of the widest gap that has a decided end within a crossing. Nothing once all of these are narrower than 1 : 1.25.
+/// The size at which to measure next, so that a crossing lies between closer neighbours: the
+/// middle, on a logarithmic scale, of the widest gap that has a decided end within a crossing.
+/// Nothing once all of these are narrower than 1 : 1.25.
 std::optional<std::size_t> next_size(const Verdict& verdict);
 
 }  // namespace dist::lab

@@ -271,16 +271,28 @@ TEST_CASE("raw samples hold every timed call, and formats of others come from th
     CHECK(std::count(calls.begin(), calls.end(), '\n') == 1 + 2 * 2 * 30);
 }
 
-TEST_CASE("times that do not settle end at the limit, and are said to be so") {
+TEST_CASE("three calls settle nothing, and decide nothing: it is said of each") {
     const Folder folder;
-    const Outcome run = bench(
-        folder, "all_reduce --sizes 4 --algorithms naive,ring --budget 0.001 --limit 0.002 --json"
-    );
+    const Outcome run =
+        bench(folder, "all_reduce --sizes 4,1M --algorithms naive,ring --iterations 3 --json");
     INFO(run.err);
     REQUIRE(run.status == 0);
     const auto document = nlohmann::json::parse(run.out);
-    CHECK(document["points"].size() >= 2);
-    CHECK(document["verdict"]["standings"].size() >= 1);
+    REQUIRE(document["points"].size() == 4);
+    for (const auto& point : document["points"]) {
+        CHECK(point["unsettled"].is_string());
+    }
+    CHECK(document["verdict"]["in_words"] == "undecided at every size measured");
+}
+
+TEST_CASE("where the times have not settled, the bench goes on to the limit") {
+    // 1 ms cut into 20 blocks: a round takes longer than each, and 8 of these as long as the limit
+    const Folder folder;
+    const Outcome run =
+        bench(folder, "all_reduce --sizes 16M --algorithms naive --budget 0.001 --limit 20 --json");
+    INFO(run.err);
+    REQUIRE(run.status == 0);
+    CHECK(nlohmann::json::parse(run.out)["points"][0]["run"].get<int>() >= 8);
 }
 
 TEST_CASE("every reduction does every operation, and says which") {

@@ -1,5 +1,5 @@
 # The bench: its arithmetic, and a run of two ranks. A time is never tested.
-add_executable(lab_test EXCLUDE_FROM_ALL lab_test.cpp lab_formats_test.cpp lab_report_test.cpp lab_picture_test.cpp lab_verdict_test.cpp)
+add_executable(lab_test EXCLUDE_FROM_ALL lab_test.cpp lab_blocks_test.cpp lab_formats_test.cpp lab_report_test.cpp lab_picture_test.cpp lab_verdict_test.cpp)
 target_link_libraries(lab_test
   PRIVATE dist_catch2_main dist::lab dist::warnings fmt::fmt nlohmann_json::nlohmann_json)
 compile_together(lab_test)

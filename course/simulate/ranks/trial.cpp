@@ -1,6 +1,5 @@
 #include "course/simulate/ranks/trial.hpp"
 
-#include <array>
 #include <vector>
 
 #include <mpi.h>
@@ -12,8 +11,6 @@ namespace {
 
 constexpr int kMostTried = 64;  // ranks: to know the right result takes time with each
 constexpr std::uint64_t kSeed = 1;
-constexpr std::array kOperations = {
-    ReduceOp::sum, ReduceOp::mean, ReduceOp::product, ReduceOp::min, ReduceOp::max};
 
 }  // namespace
 
@@ -29,7 +26,7 @@ Wrong try_values(
     const bool combines = lab::combines(collective);
     const bool all_operations = combines && algorithm.means == lab::Means::messages;
     const std::size_t n = 4 * static_cast<std::size_t>(comm.size()) + 3;
-    for (const ReduceOp op : kOperations) {
+    for (const ReduceOp op : lab::kOperations) {
         const std::vector<float> in = lab::contribution(n, comm.rank(), kSeed, op);
         std::vector<float> data = in;
         call(in, data, op);
