@@ -84,7 +84,7 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
 class Measuring {
   public:
     Measuring(const Options& options, const Communicator& comm)
-        : options_(options), comm_(comm), one_core_each_(comm), progress_(options.progress, comm) {}
+        : options_(options), comm_(comm), placement_(comm), progress_(options.progress, comm) {}
 
     Measured measure() {
         prepare();
@@ -118,7 +118,8 @@ class Measuring {
             .limit_s = options_.limit_s,
             .iterations = options_.iterations,
             .warm_ups = options_.warm_ups,
-            .keep_disturbed = measured_.machine.oversubscribed()};
+            .keep_disturbed = measured_.machine.oversubscribed(),
+            .before_block = [this] { placement_.draw(); }};
         check_memory(sizes_bytes_, measured_.machine.ranks_per_node);
         check_outputs({options_.csv, options_.raw}, options_.svg, comm_);
         choose_algorithms(measured_, options_, comm_);
@@ -182,7 +183,7 @@ class Measuring {
 
     const Options& options_;
     const Communicator& comm_;
-    OneCoreEach one_core_each_;
+    Placement placement_;
     Progress progress_;
     Measured measured_{
         .collective = find_collective(options_.collective),

@@ -1,5 +1,6 @@
 #include "course/lab/machine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -60,6 +61,14 @@ cpu_set_t own_cores() {
     return mine;
 }
 
+/// Where it is forbidden, the table says that ranks are not bound.
+void stay_on(std::size_t core) {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    CPU_SET(core, &mine);
+    sched_setaffinity(0, sizeof mine, &mine);
+}
+
 }  // namespace
 
 RanksHere::RanksHere(const Communicator& comm) {
@@ -79,26 +88,34 @@ cpu_set_t RanksHere::cores() const {
     return all;
 }
 
-OneCoreEach::OneCoreEach(const Communicator& comm) : before_(own_cores()) {
+Placement::Placement(const Communicator& comm) : before_(own_cores()) {
     const RanksHere here(comm);
     const cpu_set_t all = here.cores();
+    rank_ = static_cast<std::size_t>(here.rank());
+    shared_ = here.size() > CPU_COUNT(&all);
     int fewest = CPU_COUNT(&before_);
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &fewest, 1, MPI_INT, MPI_MIN, here.handle()));
-    if (fewest == 1 || here.size() > CPU_COUNT(&all)) {
-        return;
+    if (fewest == 1 && !shared_) {
+        return;  // the launcher has seen to it
     }
-    std::size_t core = 0;
-    for (int before = -1; before < here.rank(); ++core) {
-        before += CPU_ISSET(core, &all) ? 1 : 0;
+    const auto ranks = static_cast<std::size_t>(here.size());
+    for (std::size_t core = 0; cores_.size() < ranks; core = (core + 1) % CPU_SETSIZE) {
+        if (CPU_ISSET(core, &all)) {
+            cores_.push_back(core);
+        }
     }
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    CPU_SET(core - 1, &mine);
-    sched_setaffinity(0, sizeof mine, &mine);  // where it is forbidden, the table says: not bound
+    stay_on(cores_[rank_]);
 }
 
-OneCoreEach::~OneCoreEach() {
+Placement::~Placement() {
     sched_setaffinity(0, sizeof before_, &before_);
+}
+
+void Placement::draw() {
+    if (shared_) {
+        std::ranges::shuffle(cores_, random_);
+        stay_on(cores_[rank_]);
+    }
 }
 
 Machine describe_machine(const Communicator& comm) {

@@ -1,8 +1,10 @@
 // What a timing depends on besides the code: the machine, the library, the load.
 #pragma once
 
+#include <random>
 #include <sched.h>
 #include <string>
+#include <vector>
 
 #include <mpi.h>
 
@@ -48,19 +50,29 @@ class RanksHere {
     int rank_ = 0;
 };
 
-/// While it lives, each rank has a core to itself, where the launcher gave it more and there are enough for all: the
-/// kernel would move ranks about. Every rank of `comm` makes it.
-class OneCoreEach {
+/// While it lives, each rank stays on one core: the kernel would move it about. Where there are
+/// enough cores, each rank has one to itself. Where there are fewer, ranks share them evenly, and
+/// who shares with whom decides how fast an algorithm is: a neighbour on the same core answers only
+/// when it gets its turn. No arrangement is more right than others, so draw() makes another one.
+/// Every rank of `comm` makes it, and all calls.
+class Placement {
   public:
-    explicit OneCoreEach(const Communicator& comm);
-    ~OneCoreEach();
-    OneCoreEach(const OneCoreEach&) = delete;
-    OneCoreEach& operator=(const OneCoreEach&) = delete;
-    OneCoreEach(OneCoreEach&&) = delete;
-    OneCoreEach& operator=(OneCoreEach&&) = delete;
+    explicit Placement(const Communicator& comm);
+    ~Placement();
+    Placement(const Placement&) = delete;
+    Placement& operator=(const Placement&) = delete;
+    Placement(Placement&&) = delete;
+    Placement& operator=(Placement&&) = delete;
+
+    /// Another arrangement, at random: the same draw on every rank. Nothing where each rank has a core.
+    void draw();
 
   private:
     cpu_set_t before_{};
+    std::size_t rank_;                // on this machine
+    std::vector<std::size_t> cores_;  // by rank; empty: nothing is to be arranged
+    bool shared_ = false;
+    std::mt19937 random_;
 };
 
 /// Looks around. Every rank of `comm` makes this call; all get the same answer but for the load.

@@ -239,6 +239,7 @@ Measurements measure_size(
     // everything that decides is the same on every rank, so all leave the loop together
     for (double done = 0.0, elapsed_s = 0.0; done < 1.0;) {
         const double begin_s = elapsed_s;
+        effort.before_block();
         Block block;
         do {
             std::ranges::shuffle(order, shuffling);

@@ -22,6 +22,7 @@ struct Effort {
     int iterations = 0;           // exactly so many instead; 0: what the budget allows
     int warm_ups = 2;             // calls before the first that counts
     bool keep_disturbed = false;  // ranks share cores: no iteration would be left otherwise
+    std::function<void()> before_block = [] {};
 };
 
 /// What was measured of one algorithm at one size. Seconds are those of the slowest rank.

@@ -46,7 +46,8 @@ double best_rate(const LowerBound& bound) {
 
 std::string cores_in_words(const Machine& machine) {
     if (machine.oversubscribed()) {
-        return "more ranks than cores: context switches are everywhere, so all iterations are kept";
+        return "more ranks than cores: who shares one is drawn anew in each block; context "
+               "switches are everywhere, so all iterations are kept";
     }
     return machine.bound ? "each rank bound to one core" : "ranks not bound to cores";
 }
