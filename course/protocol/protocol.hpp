@@ -157,6 +157,7 @@ struct Slot {
     std::atomic<long> gate_left;       // number of the last gate that it went through
     std::atomic<long> tests_done;      // number of the last test that this rank ended
     std::atomic<long> asleep_epoch;    // its threads outside MPI have slept since this epoch
+    std::atomic<int> recording;        // the harness brings its records together: the rank computes nothing
     std::atomic<std::uint64_t> value;  // what it shares at a gate
     std::atomic<int> rounds;           // longest chain of messages, seen by this rank
     std::atomic<std::uint64_t> fault_address;

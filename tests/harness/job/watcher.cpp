@@ -38,7 +38,8 @@ class Progress {
     void look(pid_t pid) {
         const auto [cpu_s, asleep] = use_of(pid);
         const double mark = my_slot().line[0].since_s;
-        const bool computing = my_slot().ranks > 0 && my_slot().line[0].phase == Phase::computing;
+        const bool computing = my_slot().ranks > 0 && my_slot().recording == 0 &&
+                               my_slot().line[0].phase == Phase::computing;
         if (mark != mark_ || !computing) {
             mark_ = mark;
             start_s_ = cpu_s;
