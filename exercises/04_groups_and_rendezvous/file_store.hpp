@@ -1,0 +1,85 @@
+// Exercise 04: a store in a file, for the processes of one machine, and a store's part under a prefix.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "course/runtime/store.hpp"
+
+namespace dist {
+
+/// A Store in a file that several processes share, or several objects of one process.
+///
+/// The file is a list of records, which only grows: each call that changes something appends one, under an
+/// exclusive lock of the file (flock), after it has read all that others have appended. Who reads takes a shared lock,
+/// reads what is new, and lets go; who waits does so every 10 ms. A record is
+///
+///     uint32 length, key, uint32 length, value        in the machine's byte order
+///
+/// with "/" before the key of what is set, and "-/" before the key of what is taken away, whose value is empty.
+/// The first record has an empty key, and `run` as its value: it is no key of the store.
+///
+/// A process may die while it writes. Then the file ends in a part of a record: who reads goes on without it,
+/// and who writes next first cuts it off.
+///
+/// Cost    a call reads what is new in the file, not what it knows already.
+/// Errors  Error, with the file's name and the reason, where a file cannot be opened, read or written.
+/// Source  PyTorch, torch/csrc/distributed/c10d/FileStore.cpp, whose file has the same records.
+class FileStore : public Store {
+  public:
+    /// The store in the file of this name; an empty one if there is no such file, or an empty file.
+    ///
+    /// path     of the file. Its folder exists. The file stays when the store is gone.
+    /// run      names this run: the same in all its processes, and in no other run.
+    /// timeout  how long get() waits.
+    ///
+    /// Errors  Error, which names the file and both runs, if the file is another run's.
+    FileStore(std::string path, std::string run, Duration timeout = kTimeout);
+    ~FileStore() override;
+
+    void set(const std::string& key, const std::string& value) override;
+    std::string get(const std::string& key) override;
+    std::int64_t add(const std::string& key, std::int64_t amount) override;
+    std::string compare_set(
+        const std::string& key, const std::string& expected, const std::string& desired
+    ) override;
+    bool check(const std::vector<std::string>& keys) override;
+    void wait(const std::vector<std::string>& keys, Duration timeout) override;
+    bool erase(const std::string& key) override;
+    std::int64_t num_keys() override;
+
+  private:
+    struct State;  // yours: in your .cpp
+    std::unique_ptr<State> state_;
+};
+
+/// The keys of another store that begin with a prefix, as a store of their own: what is set here under "k" stands
+/// there under "prefix/k".
+///
+/// Errors  those of the other store; texts name the keys as they stand there.
+/// Source  PyTorch, torch/csrc/distributed/c10d/PrefixStore.cpp.
+class PrefixStore : public Store {
+  public:
+    /// store  outlives this one, and may have keys of other prefixes.
+    PrefixStore(std::string prefix, Store& store);
+
+    void set(const std::string& key, const std::string& value) override;
+    std::string get(const std::string& key) override;
+    std::int64_t add(const std::string& key, std::int64_t amount) override;
+    std::string compare_set(
+        const std::string& key, const std::string& expected, const std::string& desired
+    ) override;
+    bool check(const std::vector<std::string>& keys) override;
+    void wait(const std::vector<std::string>& keys, Duration timeout) override;
+    bool erase(const std::string& key) override;
+
+    /// Of the whole other store, as in PyTorch.
+    std::int64_t num_keys() override;
+
+  private:
+    std::string prefix_;
+    Store& store_;
+};
+
+}  // namespace dist
