@@ -1,0 +1,92 @@
+#include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <poll.h>
+#include <sys/socket.h>
+#include <utility>
+
+namespace dist {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Store::Duration left(Clock::time_point deadline) {
+    return std::max(
+        std::chrono::ceil<Store::Duration>(deadline - Clock::now()), Store::Duration(0)
+    );
+}
+
+bool is_readable(const net::Socket& socket, Store::Duration timeout) {
+    pollfd one{socket.descriptor(), POLLIN, 0};
+    return poll(&one, 1, static_cast<int>(timeout.count())) > 0;
+}
+
+std::string key_of(int rank) {
+    return "mesh/" + std::to_string(rank);
+}
+
+// This rank, whom the lower rank waits for.
+net::Socket connect_to_rank(int lower, int rank, Store& store, Clock::time_point deadline) {
+    try {
+        store.wait({key_of(lower)}, left(deadline));
+        const std::string at = store.get(key_of(lower));
+        const std::size_t colon = at.rfind(':');
+        const int port = std::stoi(at.substr(colon + 1));
+        net::Socket socket = net::connect_to(at.substr(0, colon), port, left(deadline));
+        const auto mine = static_cast<std::uint32_t>(rank);
+        send(socket.descriptor(), &mine, sizeof mine, MSG_NOSIGNAL);  // so few bytes always fit
+        return socket;
+    } catch (const Error& error) {
+        throw Error("rank " + std::to_string(lower) + " did not come: " + error.what());
+    }
+}
+
+// Puts the next one that connects in its place. Who says no rank that is waited for is none of ours.
+void accept_one(
+    const net::Socket& listener,
+    int rank,
+    std::vector<net::Socket>& sockets,
+    Clock::time_point deadline
+) {
+    net::Socket socket = net::accept_from(listener);
+    std::uint32_t said = 0;
+    const auto patience = std::min(left(deadline), Store::Duration(1000));
+    if (socket && is_readable(socket, patience) &&
+        recv(socket.descriptor(), &said, sizeof said, MSG_DONTWAIT) == sizeof said &&
+        std::cmp_greater(said, rank) && said < sockets.size() && !sockets[said]) {
+        sockets[said] = std::move(socket);
+    }
+}
+
+}  // namespace
+
+std::vector<net::Socket> full_mesh(
+    Store& store, int rank, int size, const std::string& address, Store::Duration timeout
+) {
+    expects(0 <= rank && rank < size, "full_mesh: rank must be one of 0 to size - 1");
+    const auto deadline = Clock::now() + timeout;
+    std::vector<net::Socket> sockets(static_cast<std::size_t>(size));
+    const net::Socket listener = net::listen_on(0);
+    store.set(key_of(rank), address + ":" + std::to_string(net::local_port(listener)));
+    for (int lower = 0; lower < rank; ++lower) {
+        sockets[static_cast<std::size_t>(lower)] = connect_to_rank(lower, rank, store, deadline);
+    }
+    for (;;) {
+        const auto missing = std::find_if(
+            sockets.begin() + rank + 1, sockets.end(), [](const auto& socket) { return !socket; }
+        );
+        if (missing == sockets.end()) {
+            return sockets;
+        }
+        if (!is_readable(listener, left(deadline))) {
+            throw Error(
+                "rank " + std::to_string(missing - sockets.begin()) +
+                " did not come: it has not connected in time"
+            );
+        }
+        accept_one(listener, rank, sockets, deadline);
+    }
+}
+
+}  // namespace dist
