@@ -1,0 +1,286 @@
+#include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <sys/socket.h>
+#include <thread>
+
+#include "exercises/04_groups_and_rendezvous/hash_store.hpp"
+#include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
+#include "tests/harness/harness.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+using Sockets = std::vector<net::Socket>;
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kShort = std::chrono::milliseconds(300);
+
+// What full_mesh returned to one rank, or why not.
+struct Came {
+    Sockets sockets;
+    std::string error;
+};
+
+// One rank, in a thread of its own: processes would share a store as well, and threads may share a simpler one.
+class Rank {
+  public:
+    Rank(
+        Store& store,
+        int rank,
+        int size,
+        Store::Duration timeout = kPatience,
+        const std::string& address = "127.0.0.1"
+    )
+        : thread_([=, this, &store] {
+              try {
+                  came_.sockets = full_mesh(store, rank, size, address, timeout);
+              } catch (const NotImplemented& stub) {
+                  stub_ = stub;
+              } catch (const std::exception& error) {
+                  came_.error = error.what();
+              }
+          }) {}
+    Rank(const Rank&) = delete;
+    Rank& operator=(const Rank&) = delete;
+    ~Rank() {
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+
+    Came end() {
+        thread_.join();
+        if (stub_) {
+            throw NotImplemented(*stub_);
+        }
+        return std::move(came_);
+    }
+
+  private:
+    Came came_;
+    std::optional<NotImplemented> stub_;
+    std::thread thread_;
+};
+
+void alone(const std::function<void()>& body) {
+    on_ranks({1}, [&](const Communicator&) { body(); });
+}
+
+void say(const net::Socket& socket, std::uint32_t number) {
+    ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
+}
+
+// The number that comes next; nothing within 5 s, or the end of the connection, is 999.
+std::uint32_t heard(const net::Socket& socket) {
+    pollfd one{socket.descriptor(), POLLIN, 0};
+    std::uint32_t number = 999;
+    if (poll(&one, 1, 5000) <= 0 ||
+        ::recv(socket.descriptor(), &number, sizeof number, MSG_WAITALL) != sizeof number) {
+        return 999;
+    }
+    return number;
+}
+
+bool has_ended(const net::Socket& socket) {
+    pollfd one{socket.descriptor(), POLLIN, 0};
+    char byte = 0;
+    return poll(&one, 1, 5000) > 0 && ::recv(socket.descriptor(), &byte, 1, 0) <= 0;
+}
+
+int port_in(const std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    REQUIRE(colon != std::string::npos);
+    return std::stoi(address.substr(colon + 1));
+}
+
+bool names(const std::string& text, int rank) {
+    return text.find("rank " + std::to_string(rank)) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("full_mesh connects every rank with every other one, each pair by one connection") {
+    alone([] {
+        for (const int p : {1, 2, 3, 5, 11}) {
+            INFO("ranks: " << p);
+            HashStore store;
+            const long before = entries("fd");
+            std::vector<std::unique_ptr<Rank>> ranks;
+            for (int r = p - 1; r >= 0; --r) {
+                ranks.insert(ranks.begin(), std::make_unique<Rank>(store, r, p));
+            }
+            std::vector<Sockets> mesh;
+            for (const auto& rank : ranks) {
+                const auto came = std::make_shared<Came>(rank->end());
+                CHECK(came->error.empty());
+                REQUIRE(came->sockets.size() == static_cast<std::size_t>(p));
+                mesh.push_back(std::move(came->sockets));
+            }
+            CHECK(entries("fd") - before == p * (p - 1));
+            for (std::uint32_t a = 0; a < mesh.size(); ++a) {
+                CHECK_FALSE(mesh[a][a]);
+                for (std::uint32_t b = 0; b < mesh.size(); ++b) {
+                    if (a != b) {
+                        REQUIRE(mesh[a][b]);
+                        say(mesh[a][b], 1000 * a + b);
+                    }
+                }
+            }
+            for (std::uint32_t a = 0; a < mesh.size(); ++a) {
+                for (std::uint32_t b = 0; b < mesh.size(); ++b) {
+                    if (a != b) {
+                        INFO("from rank " << b << " to rank " << a);
+                        CHECK(heard(mesh[a][b]) == 1000 * b + a);
+                    }
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE("full_mesh says in the store where a rank listens") {
+    alone([] {
+        HashStore store(kPatience);
+        Rank lower(store, 0, 2, kPatience, "localhost");
+        const std::string said = store.get("mesh/0");
+        CHECK(said == "localhost:" + std::to_string(port_in(said)));
+        Rank higher(store, 1, 2);
+        CHECK(lower.end().error.empty());
+        CHECK(higher.end().error.empty());
+        CHECK(store.get("mesh/1").rfind("127.0.0.1:", 0) == 0);
+        CHECK(store.num_keys() == 2);
+    });
+}
+
+TEST_CASE("full_mesh has the higher rank connect, and say its rank in four bytes") {
+    alone([] {
+        HashStore store(kPatience);
+        const net::Socket listener = net::listen_on(0);
+        store.set("mesh/0", "127.0.0.1:" + std::to_string(net::local_port(listener)));
+        Rank rank(store, 1, 3);
+        pollfd one{listener.descriptor(), POLLIN, 0};
+        CHECK(poll(&one, 1, 5000) == 1);
+        const net::Socket from_1 = net::accept_from(listener);
+        CHECK(heard(from_1) == 1);
+        // rank 2 comes last: rank 1 waits for it, and calls nobody
+        const net::Socket from_2 =
+            net::connect_to("127.0.0.1", port_in(store.get("mesh/1")), kPatience);
+        say(from_2, 2);
+        const Came came = rank.end();
+        REQUIRE(came.sockets.size() == 3);
+        say(came.sockets[0], 70);
+        say(came.sockets[2], 72);
+        CHECK(heard(from_1) == 70);
+        CHECK(heard(from_2) == 72);
+        CHECK(poll(&one, 1, 0) == 0);
+    });
+}
+
+TEST_CASE("full_mesh hangs up on whoever is none of its ranks") {
+    alone([] {
+        HashStore store(kPatience);
+        Rank rank(store, 1, 4);
+        const net::Socket listener = net::listen_on(0);
+        store.set("mesh/0", "127.0.0.1:" + std::to_string(net::local_port(listener)));
+        const int port = port_in(store.get("mesh/1"));
+        const auto call = [&] { return net::connect_to("127.0.0.1", port, kPatience); };
+        call();  // leaves at once
+        std::vector<net::Socket> strangers;
+        for (const std::uint32_t said : {0U, 1U, 4U, 0x80000002U, 0xFFFFFFFFU}) {
+            strangers.push_back(call());
+            say(strangers.back(), said);
+        }
+        const net::Socket rank_3 = call();
+        say(rank_3, 3);
+        strangers.push_back(call());
+        say(strangers.back(), 3);  // a second one
+        const net::Socket rank_2 = call();
+        say(rank_2, 2);
+        const Came came = rank.end();
+        REQUIRE(came.sockets.size() == 4);
+        say(came.sockets[2], 62);
+        say(came.sockets[3], 63);
+        CHECK(heard(rank_2) == 62);
+        CHECK(heard(rank_3) == 63);
+        for (const net::Socket& stranger : strangers) {
+            CHECK(has_ended(stranger));
+        }
+    });
+}
+
+TEST_CASE("full_mesh waits for ranks that come late") {
+    alone([] {
+        for (const int late : {0, 1, 2}) {
+            INFO("rank " << late << " comes last");
+            HashStore store(kPatience);
+            Rank first(store, (late + 1) % 3, 3);
+            Rank second(store, (late + 2) % 3, 3);
+            nap(100);
+            Rank last(store, late, 3);
+            CHECK(first.end().error.empty());
+            CHECK(second.end().error.empty());
+            CHECK(last.end().error.empty());
+        }
+    });
+}
+
+TEST_CASE("full_mesh names a rank that does not come, on both sides, and leaves nothing open") {
+    alone([] {
+        for (const int missing : {0, 1, 2}) {
+            INFO("rank " << missing << " does not come");
+            const long before = entries("fd");
+            HashStore store(kPatience);
+            Rank first(store, (missing + 1) % 3, 3, kShort);
+            Rank second(store, (missing + 2) % 3, 3, kShort);
+            CHECK(names(first.end().error, missing));
+            CHECK(names(second.end().error, missing));
+            CHECK(entries("fd") == before);
+        }
+    });
+}
+
+TEST_CASE("full_mesh names a rank that has died after it said where it listens") {
+    alone([] {
+        const long before = entries("fd");
+        HashStore store(kPatience);
+        store.set(
+            "mesh/0", "127.0.0.1:" + std::to_string(net::local_port(net::listen_on(0)))
+        );  // closed by now
+        Rank rank(store, 1, 2, kShort);
+        CHECK(names(rank.end().error, 0));
+        CHECK(entries("fd") == before);
+    });
+}
+
+TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
+    alone([] {
+        HashStore store(kPatience);
+        Rank rank(store, 0, 2, std::chrono::seconds(3));
+        const int port = port_in(store.get("mesh/0"));
+        const net::Socket silent = net::connect_to("127.0.0.1", port, kPatience);
+        const net::Socket rank_1 = net::connect_to("127.0.0.1", port, kPatience);
+        say(rank_1, 1);
+        const Came came = rank.end();
+        CHECK(came.error.empty());
+        CHECK(has_ended(silent));
+    });
+}
+
+TEST_CASE("full_mesh refuses a rank that does not exist before it does anything") {
+    alone([] {
+        for (const auto& [rank, size] : {std::pair{-1, 3}, {3, 3}, {0, 0}, {0, -1}}) {
+            HashStore store(kShort);
+            CHECK_THROWS_AS(
+                full_mesh(store, rank, size, "127.0.0.1", kShort), std::invalid_argument
+            );
+            CHECK(store.num_keys() == 0);
+        }
+    });
+}
