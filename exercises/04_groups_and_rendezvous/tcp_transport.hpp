@@ -38,7 +38,8 @@ class TcpTransport : public Transport {
     /// Errors  std::invalid_argument if there is no such place, or one has no socket.
     TcpTransport(std::vector<net::Socket> sockets, int rank);
 
-    /// Closes all connections. What has been sent still arrives. No descriptor and no thread is left.
+    /// Closes all connections. What has been sent still arrives, unless somebody sends to this rank afterwards. No descriptor
+    /// and no thread is left.
     ~TcpTransport() override;
 
     [[nodiscard]] int rank() const override;
