@@ -18,7 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-constexpr int kBacklog = 4096;  // clients that have connected and are not accepted yet; Linux may allow fewer
+constexpr int kBacklog =
+    4096;  // clients that have connected and are not accepted yet; Linux may allow fewer
 
 [[noreturn]] void fail(const std::string& what, const std::string& why) {
     throw Error(what + ": " + why);
@@ -65,7 +66,9 @@ Socket make_listener(int family, const sockaddr* address, socklen_t size) {
     if (!listener) {
         return {};
     }
-    set_on(listener, SOL_SOCKET, SO_REUSEADDR);  // a port whose last connections are still being closed
+    set_on(
+        listener, SOL_SOCKET, SO_REUSEADDR
+    );  // a port whose last connections are still being closed
     if (family == AF_INET6) {
         set_on(listener, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     }
@@ -113,7 +116,8 @@ Socket listen_on(int port, From from) {
     } else {
         listener = make_listener(AF_INET6, reinterpret_cast<sockaddr*>(&all), sizeof all);
     }
-    if (from == From::this_machine || (!listener && errno == EAFNOSUPPORT)) {  // or there is no IPv6
+    if (from == From::this_machine ||
+        (!listener && errno == EAFNOSUPPORT)) {  // or there is no IPv6
         listener = make_listener(AF_INET, reinterpret_cast<sockaddr*>(&four), sizeof four);
     }
     if (!listener) {
@@ -155,7 +159,8 @@ Socket connect_to(const std::string& host, int port, std::chrono::milliseconds t
     int error = 0;
     for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
         Socket server(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        error = server && connect(server.descriptor(), one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
+        error =
+            server && connect(server.descriptor(), one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
         if (error == EINPROGRESS) {
             error = wait_connected(server, deadline);
         }
