@@ -41,10 +41,11 @@ class Store {
     /// Errors  Timeout, which names the key, if there is none after the store's own timeout.
     virtual std::string get(const std::string& key) = 0;
 
-    /// Adds to the number under `key`, which stands there as decimal text ("-7"); no value counts as 0.
-    /// Returns the sum: of all that call, each gets another one.
+    /// Adds to the number under `key`, which stands there as decimal text: digits, with "-" before them where it is
+    /// negative. Where there is no value, adds to 0. Returns the sum, which stands there then.
     ///
-    /// Errors  Error, which names the key, if the value is no such number, or the sum does not fit. It stays as it was.
+    /// Errors  Error, which names the key, if the value is no such number, or number or sum do not fit into 64 bits. The
+    ///         value stays as it was.
     virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;
 
     /// Puts `desired` under `key` if `expected` stands there; if nothing does, only where `expected` is empty.

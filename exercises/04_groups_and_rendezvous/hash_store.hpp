@@ -1,6 +1,7 @@
 // Exercise 04: a store for the threads of one process, on which all later ones are modelled.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,11 +10,16 @@
 
 namespace dist {
 
+/// What add() of every store computes: the number that `value` says in decimal, plus `amount`.
+///
+/// Errors  Error, which names the key, where Store::add has one.
+std::int64_t sum_at(const std::string& key, const std::string& value, std::int64_t amount);
+
 /// A Store in memory, for the threads of this process.
 ///
-/// Whoever waits sleeps, and wakes when the last of its keys comes: it does not look again and again.
+/// Whoever waits sleeps until another call brings a value, and then looks again.
 ///
-/// Cost    of get, set, add, compare_set, erase a few operations, however many keys there are.
+/// Cost    get, set, add, compare_set, check and erase take a few operations a key, however many keys there are.
 /// Source  PyTorch, torch/csrc/distributed/c10d/HashStore.cpp.
 class HashStore : public Store {
   public:
@@ -22,7 +28,6 @@ class HashStore : public Store {
     /// timeout  how long get() waits.
     explicit HashStore(Duration timeout = kTimeout);
 
-    /// Nobody waits any more.
     ~HashStore() override;
 
     void set(const std::string& key, const std::string& value) override;
