@@ -11,30 +11,34 @@ namespace dist {
 
 /// A Store in a file that several processes share, or several objects of one process.
 ///
-/// The file is a list of records, which only grows: each call that changes something appends one, under an
-/// exclusive lock of the file (flock), after it has read all that others have appended. Who reads takes a shared lock,
-/// reads what is new, and lets go; who waits does so every 10 ms. A record is
+/// The file is a list of records, which only grows. A record is
 ///
 ///     uint32 length, key, uint32 length, value        in the machine's byte order
 ///
 /// with "/" before the key of what is set, and "-/" before the key of what is taken away, whose value is empty.
-/// The first record has an empty key, and `run` as its value: it is no key of the store.
+/// Records of other keys are skipped. The first record has an empty key, and `run` as its value.
+///
+/// A call that changes something appends one record, under an exclusive lock of the file (flock), after it has read what
+/// others have appended. A call that only reads takes a shared lock. Each call opens the file, and closes it before
+/// it returns or sleeps: so the object may be used after a fork() in both processes. Who waits looks every 10 ms.
 ///
 /// A process may die while it writes. Then the file ends in a part of a record: who reads goes on without it,
 /// and who writes next first cuts it off.
 ///
-/// Cost    a call reads what is new in the file, not what it knows already.
-/// Errors  Error, with the file's name and the reason, where a file cannot be opened, read or written.
+/// Cost    a call reads what is new in the file, not what the object knows already.
+/// Errors  Error, with the file's name and the system's reason, where the file cannot be opened, read or written.
+///         Nothing has changed then.
 /// Source  PyTorch, torch/csrc/distributed/c10d/FileStore.cpp, whose file has the same records.
 class FileStore : public Store {
   public:
-    /// The store in the file of this name; an empty one if there is no such file, or an empty file.
+    /// The store in the file of this name. Where there is none, or one that ends before its first record does, makes it.
     ///
     /// path     of the file. Its folder exists. The file stays when the store is gone.
     /// run      names this run: the same in all its processes, and in no other run.
     /// timeout  how long get() waits.
     ///
-    /// Errors  Error, which names the file and both runs, if the file is another run's.
+    /// Errors   Error, which names the file and both runs, if the file is another run's; Error, which names the file, if it is
+    ///          no such file at all. It stays as it was.
     FileStore(std::string path, std::string run, Duration timeout = kTimeout);
     ~FileStore() override;
 

@@ -48,7 +48,7 @@ inline std::vector<std::int64_t> sorted(const std::vector<std::vector<std::int64
 }
 
 inline void adds_at_once(const StoreKinds& kinds) {
-    constexpr int kTimes = 500;
+    static constexpr int kTimes = 500;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         const auto sums = race<std::vector<std::int64_t>>(open, [](Store& store, int /*number*/) {
             std::vector<std::int64_t> mine(kTimes);
@@ -67,7 +67,7 @@ inline void adds_at_once(const StoreKinds& kinds) {
 }
 
 inline void compares_and_sets_at_once(const StoreKinds& kinds) {
-    constexpr int kTimes = 100;
+    static constexpr int kTimes = 100;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         const auto won = race<std::vector<std::string>>(open, [](Store& store, int number) {
             std::vector<std::string> winners;
@@ -102,7 +102,7 @@ inline void compares_and_sets_at_once(const StoreKinds& kinds) {
 }
 
 inline void erases_at_once(const StoreKinds& kinds) {
-    constexpr int kTimes = 200;
+    static constexpr int kTimes = 200;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         const auto key = [](int time) { return "key " + std::to_string(time); };
         const auto store = open();
@@ -124,7 +124,7 @@ inline void erases_at_once(const StoreKinds& kinds) {
 
 /// No call sees half of another.
 inline void sees_whole_values(const StoreKinds& kinds) {
-    constexpr int kTimes = 100;
+    static constexpr int kTimes = 100;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         const std::string first(20'000, 'a');
         open()->set("value", first);
@@ -150,7 +150,7 @@ inline void sees_whole_values(const StoreKinds& kinds) {
 /// get() looks and reads at one moment: a value that is there now and then, it returns or waits for. Not for a store that asks
 /// a server twice.
 inline void gets_what_comes_and_goes(const StoreKinds& kinds) {
-    constexpr int kTimes = 300;
+    static constexpr int kTimes = 300;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         std::atomic<bool> over = false;
         const auto got = race<int>(open, [&](Store& store, int number) {
