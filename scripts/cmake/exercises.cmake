@@ -127,6 +127,7 @@ endforeach()
 #   dist::stack       chapters 01 to 04        dist::stack_mine
 #   dist::stack_torch chapters 05 and later    dist::stack_torch_mine
 #   dist::stack_smpi  chapters 01 to 04, for SimGrid's MPI
+#   dist::stack_own   the same for course/own_mpi, a small MPI on chapter 04's transport
 function(add_stack target student needs_list)
   add_library(${target} INTERFACE)
   foreach(name IN LISTS available)
@@ -150,12 +151,12 @@ if(LibTorch_FOUND)
   add_stack(dist_stack_torch_mine TRUE "${NEEDS_torch_USES}")
 endif()
 
-# The same solutions beside it, for a second MPI: SUFFIX tells its targets, RUNTIME is the course's for it.
+# The same solutions beside it, for another MPI: SUFFIX tells its targets, RUNTIME is the course's for it.
 function(add_stack_for suffix runtime)
   add_library(dist_stack${suffix} INTERFACE)
   foreach(name IN LISTS available)
     is_simulated(${name} simulated)
-    if(simulated)
+    if(simulated OR (EXERCISE_${name}_sockets AND NOT suffix STREQUAL "_smpi"))  # SimGrid has no sockets
       add_solution(solution${suffix}_${name} ${name} ${runtime})
       target_link_libraries(dist_stack${suffix} INTERFACE solution${suffix}_${name})
     endif()
@@ -163,6 +164,7 @@ function(add_stack_for suffix runtime)
   target_link_libraries(dist_stack${suffix} INTERFACE ${runtime})
   add_library(dist::stack${suffix} ALIAS dist_stack${suffix})
 endfunction()
+add_stack_for(_own dist::runtime_own)
 if(SimGrid_FOUND)
   add_stack_for(_smpi dist::runtime_smpi)
   # for `simulate`: the references alone, and the student's file of each exercise with the references of all others

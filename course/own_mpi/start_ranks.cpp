@@ -1,0 +1,90 @@
+// start_ranks RANKS PROGRAM [ARGUMENTS]: runs so many copies of a program on this machine, each as a rank, without mpirun.
+//
+// They meet at a store that this process serves: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say how, as torchrun has it.
+// Ends with the status of the first rank that failed; the others are ended then. Ctrl-C reaches all of them.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "exercises/04_groups_and_rendezvous/tcp_store_server.hpp"
+
+namespace {
+
+void say(const char* name, int value) {
+    setenv(name, std::to_string(value).c_str(), 1);
+}
+
+[[noreturn]] void be_rank(int rank, char** command, pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+    say("RANK", rank);
+    say("LOCAL_RANK", rank);
+    execvp(command[0], command);
+    std::fprintf(stderr, "start_ranks: %s: %s\n", command[0], std::strerror(errno));
+    _exit(127);
+}
+
+int status_of(int waited) {
+    return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited);
+}
+
+// Waits for all. The first that fails decides how this ends, and ends the others.
+int wait_for(std::vector<pid_t> ranks) {
+    int status = 0;
+    while (!ranks.empty()) {
+        int waited = 0;
+        const pid_t ended = waitpid(-1, &waited, 0);
+        if (ended < 0) {
+            continue;  // a signal came, and the ranks have it too
+        }
+        std::erase(ranks, ended);
+        if (status == 0 && status_of(waited) != 0) {
+            status = status_of(waited);
+            for (const pid_t other : ranks) {
+                kill(other, SIGTERM);
+            }
+        }
+    }
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int ranks = argc > 2 ? std::atoi(argv[1]) : 0;
+    if (ranks < 1) {
+        std::fputs("Usage: start_ranks RANKS PROGRAM [ARGUMENTS]\n", stderr);
+        return 2;
+    }
+    const dist::TcpStoreServer store;
+    say("WORLD_SIZE", ranks);
+    say("LOCAL_WORLD_SIZE", ranks);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    say("MASTER_PORT", store.port());
+    const pid_t parent = getpid();
+    std::vector<pid_t> started;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            be_rank(rank, argv + 2, parent);
+        }
+        if (pid < 0) {
+            std::perror("start_ranks: fork");
+            break;
+        }
+        started.push_back(pid);
+    }
+    signal(SIGINT, SIG_IGN);  // the ranks have it from the terminal as well
+    return wait_for(started);
+}
