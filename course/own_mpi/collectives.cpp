@@ -58,13 +58,13 @@ void combine(void* sum, const void* more, int count, MPI_Datatype type, MPI_Op o
 
 }  // namespace
 
-int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+int PMPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     OwnComm all = collective(comm);
     if (all.rank != root) {
-        return MPI_Recv(data, count, type, root, kTag, &all, MPI_STATUS_IGNORE);
+        return PMPI_Recv(data, count, type, root, kTag, &all, MPI_STATUS_IGNORE);
     }
     for (int r = 0; r < static_cast<int>(all.ranks.size()); ++r) {
-        if (const int code = r == root ? MPI_SUCCESS : MPI_Send(data, count, type, r, kTag, &all);
+        if (const int code = r == root ? MPI_SUCCESS : PMPI_Send(data, count, type, r, kTag, &all);
             code != MPI_SUCCESS) {
             return code;
         }
@@ -72,7 +72,7 @@ int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm)
     return MPI_SUCCESS;
 }
 
-int MPI_Gather(
+int PMPI_Gather(
     const void* in,
     int in_count,
     MPI_Datatype in_type,
@@ -84,7 +84,7 @@ int MPI_Gather(
 ) {
     OwnComm all = collective(comm);
     if (all.rank != root) {
-        return MPI_Send(in, in_count, in_type, root, kTag, &all);
+        return PMPI_Send(in, in_count, in_type, root, kTag, &all);
     }
     const std::size_t piece =
         static_cast<std::size_t>(out_count) * dist::own_mpi::size_of(out_type);
@@ -92,7 +92,7 @@ int MPI_Gather(
         void* const place = static_cast<char*>(out) + static_cast<std::size_t>(r) * piece;
         int code = MPI_SUCCESS;
         if (r != root) {
-            code = MPI_Recv(place, out_count, out_type, r, kTag, &all, MPI_STATUS_IGNORE);
+            code = PMPI_Recv(place, out_count, out_type, r, kTag, &all, MPI_STATUS_IGNORE);
         } else if (in != MPI_IN_PLACE) {
             std::memcpy(place, in, piece);
         }
@@ -103,7 +103,7 @@ int MPI_Gather(
     return MPI_SUCCESS;
 }
 
-int MPI_Allgather(
+int PMPI_Allgather(
     const void* in,
     int in_count,
     MPI_Datatype in_type,
@@ -112,18 +112,18 @@ int MPI_Allgather(
     MPI_Datatype out_type,
     MPI_Comm comm
 ) {
-    const int code = MPI_Gather(in, in_count, in_type, out, out_count, out_type, 0, comm);
+    const int code = PMPI_Gather(in, in_count, in_type, out, out_count, out_type, 0, comm);
     const int all = out_count * static_cast<int>(comm->ranks.size());
-    return code != MPI_SUCCESS ? code : MPI_Bcast(out, all, out_type, 0, comm);
+    return code != MPI_SUCCESS ? code : PMPI_Bcast(out, all, out_type, 0, comm);
 }
 
-int MPI_Allreduce(
+int PMPI_Allreduce(
     const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 ) {
     const std::size_t piece = static_cast<std::size_t>(count) * dist::own_mpi::size_of(type);
     const void* const mine = in == MPI_IN_PLACE ? out : in;
     std::vector<char> all(comm->rank == 0 ? piece * comm->ranks.size() : 0);
-    const int code = MPI_Gather(mine, count, type, all.data(), count, type, 0, comm);
+    const int code = PMPI_Gather(mine, count, type, all.data(), count, type, 0, comm);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -133,11 +133,51 @@ int MPI_Allreduce(
             combine(out, all.data() + r * piece, count, type, op);
         }
     }
-    return MPI_Bcast(out, count, type, 0, comm);
+    return PMPI_Bcast(out, count, type, 0, comm);
 }
 
-int MPI_Barrier(MPI_Comm comm) {
+int PMPI_Barrier(MPI_Comm comm) {
     char nothing = 0;
     char all = 0;
-    return MPI_Allreduce(&nothing, &all, 1, MPI_CHAR, MPI_MAX, comm);
+    return PMPI_Allreduce(&nothing, &all, 1, MPI_CHAR, MPI_MAX, comm);
 }
+
+int PMPI_Ibcast(
+    void* data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request
+) {
+    *request = MPI_REQUEST_NULL;
+    return PMPI_Bcast(data, count, type, root, comm);
+}
+
+int PMPI_Iallgather(
+    const void* in,
+    int in_count,
+    MPI_Datatype in_type,
+    void* out,
+    int out_count,
+    MPI_Datatype out_type,
+    MPI_Comm comm,
+    MPI_Request* request
+) {
+    *request = MPI_REQUEST_NULL;
+    return PMPI_Allgather(in, in_count, in_type, out, out_count, out_type, comm);
+}
+
+int PMPI_Iallreduce(
+    const void* in,
+    void* out,
+    int count,
+    MPI_Datatype type,
+    MPI_Op op,
+    MPI_Comm comm,
+    MPI_Request* request
+) {
+    *request = MPI_REQUEST_NULL;
+    return PMPI_Allreduce(in, out, count, type, op, comm);
+}
+
+OWN_MPI(Barrier)
+OWN_MPI(Bcast)
+OWN_MPI(Gather)
+OWN_MPI(Allgather)
+OWN_MPI(Allreduce)

@@ -11,21 +11,21 @@ std::atomic<int> next_context = 2;  // that no communicator of this process has;
 
 }  // namespace
 
-int MPI_Comm_rank(MPI_Comm comm, int* rank) {
+int PMPI_Comm_rank(MPI_Comm comm, int* rank) {
     *rank = comm->rank;
     return MPI_SUCCESS;
 }
 
-int MPI_Comm_size(MPI_Comm comm, int* size) {
+int PMPI_Comm_size(MPI_Comm comm, int* size) {
     *size = static_cast<int>(comm->ranks.size());
     return MPI_SUCCESS;
 }
 
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
     using Row = std::array<int, 3>;  // color, key, the first context that is free
     const Row mine{color, key, next_context};
     std::vector<Row> all(comm->ranks.size());
-    const int code = MPI_Allgather(mine.data(), 3, MPI_INT, all.data(), 3, MPI_INT, comm);
+    const int code = PMPI_Allgather(mine.data(), 3, MPI_INT, all.data(), 3, MPI_INT, comm);
     if (code != MPI_SUCCESS) {
         return code;
     }
@@ -51,16 +51,23 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
     return MPI_SUCCESS;
 }
 
-int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    return MPI_Comm_split(comm, 0, comm->rank, made);
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    return PMPI_Comm_split(comm, 0, comm->rank, made);
 }
 
-int MPI_Comm_free(MPI_Comm* comm) {
+int PMPI_Comm_free(MPI_Comm* comm) {
     delete *comm;
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
 
-int MPI_Comm_set_errhandler(MPI_Comm /*comm*/, MPI_Errhandler /*handler*/) {
+int PMPI_Comm_set_errhandler(MPI_Comm /*comm*/, MPI_Errhandler /*handler*/) {
     return MPI_SUCCESS;
 }
+
+OWN_MPI(Comm_rank)
+OWN_MPI(Comm_size)
+OWN_MPI(Comm_split)
+OWN_MPI(Comm_dup)
+OWN_MPI(Comm_free)
+OWN_MPI(Comm_set_errhandler)

@@ -35,7 +35,7 @@ void note_nobody(MPI_Status* status) {
 
 using namespace dist::own_mpi;
 
-int MPI_Isend(
+int PMPI_Isend(
     const void* data,
     int count,
     MPI_Datatype type,
@@ -55,7 +55,7 @@ int MPI_Isend(
     });
 }
 
-int MPI_Irecv(
+int PMPI_Irecv(
     void* data, int count, MPI_Datatype type, int src, int tag, MPI_Comm comm, MPI_Request* request
 ) {
     return code_of([&] {
@@ -69,7 +69,7 @@ int MPI_Irecv(
     });
 }
 
-int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+int PMPI_Wait(MPI_Request* request, MPI_Status* status) {
     return code_of([&] {
         note_nobody(status);
         if (*request != MPI_REQUEST_NULL) {
@@ -79,31 +79,31 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     });
 }
 
-int MPI_Test(MPI_Request* request, int* is_done, MPI_Status* status) {
+int PMPI_Test(MPI_Request* request, int* is_done, MPI_Status* status) {
     *is_done = 1;
     const int code = code_of([&] {
         if (*request != MPI_REQUEST_NULL) {
             *is_done = transport().test((*request)->request) ? 1 : 0;
         }
     });
-    return code == MPI_SUCCESS && *is_done == 0 ? code : MPI_Wait(request, status);
+    return code == MPI_SUCCESS && *is_done == 0 ? code : PMPI_Wait(request, status);
 }
 
-int MPI_Send(const void* data, int count, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
+int PMPI_Send(const void* data, int count, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Isend(data, count, type, dst, tag, comm, &request);
-    return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int code = PMPI_Isend(data, count, type, dst, tag, comm, &request);
+    return code != MPI_SUCCESS ? code : PMPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-int MPI_Recv(
+int PMPI_Recv(
     void* data, int count, MPI_Datatype type, int src, int tag, MPI_Comm comm, MPI_Status* status
 ) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Irecv(data, count, type, src, tag, comm, &request);
-    return code != MPI_SUCCESS ? code : MPI_Wait(&request, status);
+    const int code = PMPI_Irecv(data, count, type, src, tag, comm, &request);
+    return code != MPI_SUCCESS ? code : PMPI_Wait(&request, status);
 }
 
-int MPI_Sendrecv(
+int PMPI_Sendrecv(
     const void* out,
     int out_count,
     MPI_Datatype out_type,
@@ -118,14 +118,14 @@ int MPI_Sendrecv(
     MPI_Status* status
 ) {
     MPI_Request receive = MPI_REQUEST_NULL;
-    const int begun = MPI_Irecv(in, in_count, in_type, src, in_tag, comm, &receive);
+    const int begun = PMPI_Irecv(in, in_count, in_type, src, in_tag, comm, &receive);
     const int sent =
-        begun != MPI_SUCCESS ? begun : MPI_Send(out, out_count, out_type, dst, out_tag, comm);
-    const int received = MPI_Wait(&receive, status);
+        begun != MPI_SUCCESS ? begun : PMPI_Send(out, out_count, out_type, dst, out_tag, comm);
+    const int received = PMPI_Wait(&receive, status);
     return sent != MPI_SUCCESS ? sent : received;
 }
 
-int MPI_Probe(int src, int tag, MPI_Comm comm, MPI_Status* status) {
+int PMPI_Probe(int src, int tag, MPI_Comm comm, MPI_Status* status) {
     return code_of([&] {
         note_nobody(status);
         if (src != MPI_PROC_NULL) {
@@ -134,8 +134,18 @@ int MPI_Probe(int src, int tag, MPI_Comm comm, MPI_Status* status) {
     });
 }
 
-int MPI_Get_count(const MPI_Status* status, MPI_Datatype type, int* count) {
+int PMPI_Get_count(const MPI_Status* status, MPI_Datatype type, int* count) {
     const std::size_t size = size_of(type);
     *count = status->bytes % size == 0 ? static_cast<int>(status->bytes / size) : MPI_UNDEFINED;
     return MPI_SUCCESS;
 }
+
+OWN_MPI(Send)
+OWN_MPI(Recv)
+OWN_MPI(Isend)
+OWN_MPI(Irecv)
+OWN_MPI(Wait)
+OWN_MPI(Test)
+OWN_MPI(Probe)
+OWN_MPI(Get_count)
+OWN_MPI(Sendrecv)

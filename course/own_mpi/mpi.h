@@ -51,9 +51,11 @@ inline constexpr int MPI_PROC_NULL = -2;
 inline constexpr int MPI_UNDEFINED = -32766;
 inline constexpr int MPI_THREAD_MULTIPLE = 3;
 
+extern "C" {
+
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
 int MPI_Finalize();
-[[noreturn]] int MPI_Abort(MPI_Comm comm, int code);
+int MPI_Abort(MPI_Comm comm, int code);
 double MPI_Wtime();
 
 /// Of a code, the text of the last call of this thread that failed.
@@ -128,6 +130,60 @@ int MPI_Allgather(
 int MPI_Allreduce(
     const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 );
+
+// Begun and at once through: for who waits for them in a way of its own.
+int PMPI_Ibcast(
+    void* data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request
+);
+int PMPI_Iallgather(
+    const void* in,
+    int in_count,
+    MPI_Datatype in_type,
+    void* out,
+    int out_count,
+    MPI_Datatype out_type,
+    MPI_Comm comm,
+    MPI_Request* request
+);
+int PMPI_Iallreduce(
+    const void* in,
+    void* out,
+    int count,
+    MPI_Datatype type,
+    MPI_Op op,
+    MPI_Comm comm,
+    MPI_Request* request
+);
+
+// The other names of all these.
+extern decltype(MPI_Init_thread) PMPI_Init_thread;
+extern decltype(MPI_Finalize) PMPI_Finalize;
+extern decltype(MPI_Abort) PMPI_Abort;
+extern decltype(MPI_Wtime) PMPI_Wtime;
+extern decltype(MPI_Error_string) PMPI_Error_string;
+extern decltype(MPI_Type_size) PMPI_Type_size;
+extern decltype(MPI_Comm_rank) PMPI_Comm_rank;
+extern decltype(MPI_Comm_size) PMPI_Comm_size;
+extern decltype(MPI_Comm_split) PMPI_Comm_split;
+extern decltype(MPI_Comm_dup) PMPI_Comm_dup;
+extern decltype(MPI_Comm_free) PMPI_Comm_free;
+extern decltype(MPI_Comm_set_errhandler) PMPI_Comm_set_errhandler;
+extern decltype(MPI_Send) PMPI_Send;
+extern decltype(MPI_Recv) PMPI_Recv;
+extern decltype(MPI_Isend) PMPI_Isend;
+extern decltype(MPI_Irecv) PMPI_Irecv;
+extern decltype(MPI_Wait) PMPI_Wait;
+extern decltype(MPI_Test) PMPI_Test;
+extern decltype(MPI_Probe) PMPI_Probe;
+extern decltype(MPI_Get_count) PMPI_Get_count;
+extern decltype(MPI_Sendrecv) PMPI_Sendrecv;
+extern decltype(MPI_Barrier) PMPI_Barrier;
+extern decltype(MPI_Bcast) PMPI_Bcast;
+extern decltype(MPI_Gather) PMPI_Gather;
+extern decltype(MPI_Allgather) PMPI_Allgather;
+extern decltype(MPI_Allreduce) PMPI_Allreduce;
+
+}  // extern "C"
 
 // Memory that processes share: declared for shared_buffer.hpp, and nowhere else.
 using MPI_Win = struct OwnWindow*;

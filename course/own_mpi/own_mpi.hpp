@@ -9,6 +9,10 @@
 
 #include "course/runtime/transport.hpp"
 
+/// A call has two names, as the standard (3.1, section 14.2) has it: who stands before MPI_Send by name calls PMPI_Send.
+#define OWN_MPI(name) \
+    extern "C" decltype(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name)));
+
 /// Some ranks of the world, in an order of their own.
 struct OwnComm {
     std::vector<int> ranks;     // of the world, by rank here

@@ -83,7 +83,7 @@ std::span<std::byte> bytes(void* data, int count, MPI_Datatype type) {
 
 }  // namespace dist::own_mpi
 
-int MPI_Init_thread(int* /*argc*/, char*** /*argv*/, int /*required*/, int* provided) {
+int PMPI_Init_thread(int* /*argc*/, char*** /*argv*/, int /*required*/, int* provided) {
     *provided = MPI_THREAD_MULTIPLE;
     return dist::own_mpi::code_of([] {
         const int size = std::stoi(environment("WORLD_SIZE"));
@@ -98,23 +98,23 @@ int MPI_Init_thread(int* /*argc*/, char*** /*argv*/, int /*required*/, int* prov
     });
 }
 
-int MPI_Finalize() {
-    const int code = MPI_Barrier(MPI_COMM_WORLD);
+int PMPI_Finalize() {
+    const int code = PMPI_Barrier(MPI_COMM_WORLD);
     carrier.reset();
     return code;
 }
 
-int MPI_Abort(MPI_Comm /*comm*/, int code) {
+int PMPI_Abort(MPI_Comm /*comm*/, int code) {
     std::fflush(nullptr);
     _exit(code);  // the kernel closes its connections: the others learn of it
 }
 
-double MPI_Wtime() {
+double PMPI_Wtime() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
 
-int MPI_Error_string(int /*code*/, char* text, int* length) {
+int PMPI_Error_string(int /*code*/, char* text, int* length) {
     const std::size_t most = MPI_MAX_ERROR_STRING - 1;
     const std::string cut = last_error.substr(0, most);
     std::memcpy(text, cut.c_str(), cut.size() + 1);
@@ -122,7 +122,14 @@ int MPI_Error_string(int /*code*/, char* text, int* length) {
     return MPI_SUCCESS;
 }
 
-int MPI_Type_size(MPI_Datatype type, int* size) {
+int PMPI_Type_size(MPI_Datatype type, int* size) {
     *size = static_cast<int>(dist::own_mpi::size_of(type));
     return MPI_SUCCESS;
 }
+
+OWN_MPI(Init_thread)
+OWN_MPI(Finalize)
+OWN_MPI(Abort)
+OWN_MPI(Wtime)
+OWN_MPI(Error_string)
+OWN_MPI(Type_size)
