@@ -49,6 +49,9 @@ int run_ranks(
         expect_reachable(context, ranks.count, ranks.hosts, program);
     }
     std::vector<std::string> command = mpirun(ranks.count, purpose, ranks.hosts);
+    if (!ranks.starter.empty()) {
+        command = {ranks.starter.string(), std::to_string(ranks.count)};
+    }
     command.push_back(program.string());
     command.insert(command.end(), arguments.begin(), arguments.end());
     RunOptions options;

@@ -26,9 +26,10 @@ void build_with_notice(
 struct Ranks {
     int count = 0;  // 0, on hosts only: one for each slot
     Hosts hosts = {};
+    std::filesystem::path starter = {};  // what starts them in mpirun's place, on this machine
 };
 
-/// `mpirun` on the terminal, in the caller's folder. Returns the exit status.
+/// `mpirun`, or the starter, on the terminal, in the caller's folder. Returns the exit status.
 ///
 /// Errors  UsageError for ranks or hosts that there are not.
 int run_ranks(

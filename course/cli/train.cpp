@@ -1,12 +1,14 @@
 // train: the course's trainer on many processes, on the reference stack or on the student's own.
 #include "course/cli/train.hpp"
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
+#include "course/build/build.hpp"
 #include "course/build/setup.hpp"
 #include "course/cli/checkpoint_line.hpp"
 #include "course/cli/command.hpp"
@@ -59,8 +61,33 @@ std::vector<std::string> command_line(
     if (options.stack == "mine") {
         line.insert(line.end(), {"--stack", "mine"});
     }
+    if (options.transport != "mpi") {
+        line.insert(line.end(), {"--transport", options.transport});
+    }
     line.insert(line.end(), words.begin(), words.end());
     return line;
+}
+
+/// What carries messages where MPI does not: the exercises of chapter 04 that the trainer then stands on.
+const std::vector<std::string> kTransport = {
+    "tcp_store_server", "tcp_store", "full_mesh", "tcp_transport"};
+
+void expect_one_machine(const Ranks& ranks, const trainer::Options& read) {
+    if (!ranks.hosts.none()) {
+        throw UsageError(
+            "train: --transport tcp starts its ranks on this machine, and takes no hosts"
+        );
+    }
+    if (read.device == "cuda") {
+        throw UsageError("train: --transport tcp carries what is in the host's memory: --device cpu"
+        );
+    }
+}
+
+/// Builds what starts ranks without mpirun.
+std::filesystem::path build_starter(Context& context) {
+    build_targets(context, {"start_ranks"});
+    return context.build_folder() / "course" / "own_mpi" / "start_ranks";
 }
 
 }  // namespace
@@ -68,9 +95,14 @@ std::vector<std::string> command_line(
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_options(words);
     const trainer::Way& way = way_of(read.parallel);
-    const Ranks ranks = ranks_of(options, way);
+    Ranks ranks = ranks_of(options, way);
     expect_rank_count(ranks);
-    const std::vector<std::string>& used = way.uses;
+    std::vector<std::string> used = way.uses;
+    const bool own = options.transport == "tcp";
+    if (own) {
+        expect_one_machine(ranks, read);
+        used.insert(used.end(), kTransport.begin(), kTransport.end());
+    }
     ensure_torch(context);
     std::string target = "trainer";
     std::vector<std::string> mine;
@@ -84,6 +116,10 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
             throw CommandError(exit_status::kFailed, "--device cuda " + missing);
         }
         target += "_gpu";
+    }
+    if (own) {
+        target += "_own";
+        ranks.starter = build_starter(context);
     }
     const auto program = context.build_folder() / "course" / "trainer" / target;
     build_with_notice(
@@ -115,6 +151,13 @@ void add_train(Command& app, Context& context) {
             "Whose code averages the gradients: the reference solutions' or yours"
         )
         .one_of({"reference", "mine"})
+        .capture_default_str();
+    command
+        .add_option(
+            "--transport", options->transport,
+            "What carries messages: MPI, or the sockets of chapter 04, without MPI and mpirun"
+        )
+        .one_of({"mpi", "tcp"})
         .capture_default_str();
     command.add_flag("--help-trainer", options->help, "List the trainer's own options");
     command.footer(trainer::options_help());

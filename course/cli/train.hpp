@@ -13,6 +13,7 @@ struct TrainOptions {
     bool ranks_given = false;
     std::string hostfile;
     std::string stack = "reference";
+    std::string transport = "mpi";
     bool help = false;
 };
 
