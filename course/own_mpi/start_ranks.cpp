@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -42,16 +41,24 @@ int status_of(int waited) {
 // Waits for all. The first that fails decides how this ends, and ends the others.
 int wait_for(std::vector<pid_t> ranks) {
     int status = 0;
-    while (!ranks.empty()) {
+    for (std::size_t left = ranks.size(); left > 0;) {
         int waited = 0;
-        const pid_t ended = waitpid(-1, &waited, 0);
-        if (ended < 0) {
+        const auto ended = std::ranges::find(ranks, waitpid(-1, &waited, 0));
+        if (ended == ranks.end()) {
             continue;  // a signal came, and the ranks have it too
         }
-        std::erase(ranks, ended);
-        if (status == 0 && status_of(waited) != 0) {
-            status = status_of(waited);
-            for (const pid_t other : ranks) {
+        *ended = 0;
+        --left;
+        if (status != 0 || status_of(waited) == 0) {
+            continue;
+        }
+        status = status_of(waited);
+        if (WIFSIGNALED(waited)) {
+            const char* const name = sigabbrev_np(WTERMSIG(waited));
+            std::fprintf(stderr, "rank %td was killed by SIG%s\n", ended - ranks.begin(), name);
+        }
+        for (const pid_t other : ranks) {
+            if (other != 0) {
                 kill(other, SIGTERM);
             }
         }
