@@ -66,6 +66,8 @@ constexpr Algorithm kAlgorithms[] = {
      shared_memory, Means::shared_memory, "shared_memory_all_reduce"},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, kLibrary},
     {"all_reduce", "mine", "your ring_all_reduce on your own stack", nullptr},
+    {"all_reduce", "tcp", "exercise ring_all_reduce on the transport of chapter 04, without MPI",
+     nullptr, kLibrary},
     {"all_reduce", "gloo", "Gloo's ring over TCP, which PyTorch takes where there is no GPU",
      nullptr},
     {"broadcast", "naive", "exercise broadcast: one message to each", naive_broadcast, kMessages,

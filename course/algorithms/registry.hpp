@@ -41,7 +41,7 @@ struct Algorithm {
     std::string_view collective;
     std::string_view name;
     std::string_view what;  // for the table's header
-    Run run;                // nullptr for `mine` and `gloo` until they are loaded
+    Run run;                // nullptr for `mine`, `tcp` and `gloo` until they are loaded
     Means means = Means::messages;
     std::string_view exercise = {};  // whose answer does it; of two, the one that reduces
     Model model_s = nullptr;         // its time, where the course has a formula

@@ -149,6 +149,12 @@ void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed
         passed_on.emplace_back("--mine");
         passed_on.emplace_back(library);
     }
+    if (ranks.over_tcp) {
+        const auto library = context.build_folder() / "course" / "lab" / "libover_tcp.so";
+        build_with_notice(context, "over_tcp", library, "Building the transport");
+        passed_on.emplace_back("--over-tcp");
+        passed_on.emplace_back(library);
+    }
     notice_gloo(context);
     const auto program = context.build_folder() / "course" / "lab" / "bench";
     build_with_notice(context, "bench", program, "Building the bench");
@@ -167,10 +173,20 @@ void add_bench(Command& app, Context& context) {
     );
     count.capture_default_str();
     command.add_option("--hostfile", *hostfile, kHostfileHelp);
+    auto transport = std::make_shared<std::string>("mpi");
+    command
+        .add_option(
+            "--transport", *transport,
+            "tcp: all messages go through sockets, Open MPI's too, and the algorithm tcp is the "
+            "ring on the transport "
+            "of chapter 04"
+        )
+        .one_of({"mpi", "tcp"})
+        .capture_default_str();
     command.add_flag("--help-bench", *help, "List collectives, algorithms and all options");
     command.footer(kOptions);
     pass_on_the_rest(command, context);
-    command.callback([&context, command, ranks, count, hostfile, help] {
+    command.callback([&context, command, ranks, count, hostfile, help, transport] {
         std::vector<std::string> words = command.remaining();
         std::string of_steps;
         if (!words.empty() && std::ranges::find(kOfSteps, words.front()) != kOfSteps.end()) {
@@ -182,6 +198,13 @@ void add_bench(Command& app, Context& context) {
         }
         const std::vector<int> counts = ranks_between_commas(*ranks, 1, kMostProcesses);
         Ranks processes{*help ? 1 : counts.back(), *help ? Hosts{} : find_hosts(*hostfile)};
+        processes.over_tcp = *transport == "tcp";
+        if (processes.over_tcp && (!processes.hosts.none() || !of_steps.empty())) {
+            throw UsageError(
+                "bench: --transport tcp measures collectives on this machine: without hosts, ddp "
+                "and zero"
+            );
+        }
         if (count.count() == 0 && !processes.hosts.none()) {
             processes.count = 0;
         }

@@ -49,6 +49,9 @@ int run_ranks(
         expect_reachable(context, ranks.count, ranks.hosts, program);
     }
     std::vector<std::string> command = mpirun(ranks.count, purpose, ranks.hosts);
+    if (ranks.over_tcp) {
+        std::ranges::replace(command, "self,vader", "self,tcp");
+    }
     if (!ranks.starter.empty()) {
         command = {ranks.starter.string(), std::to_string(ranks.count)};
     }

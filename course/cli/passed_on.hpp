@@ -26,6 +26,7 @@ void build_with_notice(
 struct Ranks {
     int count = 0;  // 0, on hosts only: one for each slot
     Hosts hosts = {};
+    bool over_tcp = false;               // MPI's messages go through sockets, also within a machine
     std::filesystem::path starter = {};  // what starts them in mpirun's place, on this machine
 };
 

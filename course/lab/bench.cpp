@@ -28,6 +28,7 @@
 #include "course/lab/mine.hpp"
 #include "course/lab/options.hpp"
 #include "course/lab/outputs.hpp"
+#include "course/lab/over_tcp.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/progress.hpp"
 #include "course/lab/verdict.hpp"
@@ -57,6 +58,13 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
     if (const std::string note = load_mine(measured.algorithms, options.mine, comm);
         !note.empty()) {
         measured.notes.push_back(note);
+    }
+    if (const std::string note =
+            load_over_tcp(measured.algorithms, options.over_tcp, measured.machine.nodes, comm);
+        !note.empty()) {
+        if (!options.over_tcp.empty() || !options.algorithms.empty()) {
+            measured.notes.push_back(note);  // who has not asked for it misses nothing
+        }
     }
     if (const std::string note = load_gloo(measured.algorithms, measured.machine.nodes);
         !note.empty()) {

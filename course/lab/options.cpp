@@ -116,6 +116,10 @@ void add_what(CLI::App& app, Options& options, Sizes& sizes) {
         ->check(CLI::PositiveNumber)
         ->allow_extra_args(false);
     app.add_option("--mine", options.mine, "Library with your own code, for the algorithm mine");
+    app.add_option(
+        "--over-tcp", options.over_tcp,
+        "Library with the transport of chapter 04, for the algorithm tcp"
+    );
     app.add_option("--seed", options.seed, "Seed of the data")->capture_default_str();
 }
 

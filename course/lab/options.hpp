@@ -17,6 +17,7 @@ struct Options {
     std::vector<std::string> algorithms;   // empty: all
     std::vector<int> ranks;                // ascending, each once; empty: all there are
     std::string mine;                      // the student's library; empty: none
+    std::string over_tcp;                  // path of the library for the algorithm tcp; empty: none
     double budget_s = 0.5;                 // for each size and algorithm
     double limit_s = 3.0;                  // at most, where the times have not settled by then
     int iterations = 0;                    // exactly so many instead; 0: what the budget allows

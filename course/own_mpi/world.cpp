@@ -87,6 +87,7 @@ int PMPI_Init_thread(int* /*argc*/, char*** /*argv*/, int /*required*/, int* pro
     *provided = MPI_THREAD_MULTIPLE;
     return dist::own_mpi::code_of([] {
         const int size = std::stoi(environment("WORLD_SIZE"));
+        world.ranks.clear();
         world.rank = std::stoi(environment("RANK"));
         for (int r = 0; r < size; ++r) {
             world.ranks.push_back(r);
