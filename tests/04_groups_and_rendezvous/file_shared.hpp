@@ -95,6 +95,53 @@ inline void is_shared_by_processes() {
     });
 }
 
+/// What stands in the file before the lock is there says nothing.
+inline void is_made_once() {
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = file_with("");
+        FileLock lock(path, LOCK_EX);
+        Caller caller([path] { return std::to_string(store_in(path).num_keys()); });
+        caller.waits();
+        std::this_thread::sleep_for(kWhile);
+        INFO(
+            "a store is made of an empty file, which another process locks, makes and sets a key in"
+        );
+        CHECK_FALSE(caller.has_returned());
+        CHECK(fs::file_size(path) == 0);
+        const std::string bytes = first_record() + record("/key", "value");
+        std::ofstream(path, std::ios::binary) << bytes;
+        lock.becomes(LOCK_UN);
+        CHECK(caller.end().text == "1");
+        const Comparison is_unchanged = same_bytes(content_of(path), bytes);
+        CHECK(is_unchanged);
+    });
+}
+
+/// Their shared locks do not keep them apart.
+inline void is_shared_by_threads() {
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = file_with(first_record());
+        const auto store = std::make_shared<FileStore>(path.string(), kRun, kPatient);
+        std::ofstream(path, std::ios::app | std::ios::binary)
+            << record("/large", std::string(32 << 20, 'v'));
+        FileLock lock(path, LOCK_EX);
+        std::vector<Caller> callers;
+        for (int i = 0; i < 4; ++i) {
+            callers.emplace_back([store] { return store->check({"large"}) ? "there" : "not there"; }
+            );
+            callers.back().waits();
+        }
+        lock.becomes(LOCK_UN);
+        INFO("4 threads share an object, and read a new record of 32 MB at the same time");
+        for (Caller& caller : callers) {
+            CHECK(caller.end().text == "there");
+        }
+        INFO("then another store sets a key");
+        store_in(path).set("after", "1");
+        CHECK(value_of(*store, "after") == "\"1\"");
+    });
+}
+
 inline void is_carried_over_a_fork() {
     on_ranks({1}, [](const Communicator&) {
         constexpr int kTimes = 1000;

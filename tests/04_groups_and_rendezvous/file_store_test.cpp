@@ -101,7 +101,7 @@ TEST_CASE("wait returns with the last of its keys, in whatever order they come")
 }
 
 TEST_CASE("wait returns when all keys are there at the same time") {
-    waits_for_all_at_once(kFiles);
+    waits_for_all_at_once(kAll);
 }
 
 TEST_CASE("a call that waits keeps no other one waiting") {
@@ -171,6 +171,14 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
 
 TEST_CASE("processes that begin at once share one file, and count and wait through it") {
     is_shared_by_processes();
+}
+
+TEST_CASE("who makes the file looks at it under the lock") {
+    is_made_once();
+}
+
+TEST_CASE("threads that share an object read what is new once") {
+    is_shared_by_threads();
 }
 
 TEST_CASE("a store may be used after a fork, in both processes") {

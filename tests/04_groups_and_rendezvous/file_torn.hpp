@@ -22,6 +22,10 @@ inline void passes_over_a_part_of_a_record() {
             CHECK(value_of(reader, "before") == "\"1\"");
             CHECK(value_of(reader, "torn") == "no value");
             FileStore writer = store_in(path);
+            {
+                INFO("the file after calls that read, and a second store");
+                CHECK(fs::file_size(path) == whole.size() + cut);
+            }
             switch (cut % 3) {
                 case 0:
                     writer.set("after", "2");

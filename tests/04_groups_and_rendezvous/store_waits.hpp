@@ -143,7 +143,7 @@ inline void wakes_all(const StoreKinds& kinds) {
                 callers.push_back(calls_get(open, key));
             }
             callers.push_back(calls_wait(open, {key, "there"}));
-            callers.push_back(calls_wait(open, {"there", key}));
+            callers.push_back(calls_wait(open, {"there", key, key}));
             for (Caller& caller : callers) {
                 CHECK(caller.waits());
                 CHECK_FALSE(caller.has_returned());
