@@ -311,6 +311,14 @@ constexpr std::array<std::string_view, 119> kHarmlessC = {
     "vsscanf",
     "wctob"};
 
+/// Of the C library, for answers that write and read files: what opens one, and works on it. Nothing that makes a second
+/// descriptor (dup, fcntl), maps it, or waits for a device.
+constexpr std::array<std::string_view, 25> kFileCalls = {
+    "__open64_2", "__open_2",  "close",       "fdatasync", "flock",   "fstat",    "fstat64",
+    "fsync",      "ftruncate", "ftruncate64", "lseek",     "lseek64", "lstat",    "lstat64",
+    "open",       "open64",    "pread",       "pread64",   "pwrite",  "pwrite64", "read",
+    "readv",      "stat",      "write",       "writev"};
+
 /// What begins so is likewise harmless.
 constexpr std::array<std::string_view, 17> kHarmlessPrefixes = {
     "mem",           "str",          "wmem",

@@ -44,6 +44,12 @@ bool is_harmless_c(std::string_view name) {
            (starts_with_one_of(name, names::kHarmlessPrefixes) && !named);
 }
 
+/// A checked form counts as the call itself.
+bool is_file_call(std::string_view name) {
+    const bool checked = name.starts_with("__") && name.ends_with("_chk");
+    return is_one_of(checked ? name.substr(2, name.size() - 6) : name, names::kFileCalls);
+}
+
 bool is_mpi_data(const std::string& name) {
     static const std::regex data(names::kMpiData);
     return std::regex_match(name, data);
@@ -174,6 +180,9 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     }
     if (const std::string sentence = why_not_cxx(subject); !sentence.empty()) {
         return fmt::format("{}: it needs {}", sentence, readable);
+    }
+    if (is_file_call(symbol.name)) {
+        return fmt::format("reads or writes files: it needs {}", symbol.name);
     }
     return is_known(symbol.name) ? "" : kUnknown;
 }

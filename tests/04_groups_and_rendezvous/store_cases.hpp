@@ -110,7 +110,7 @@ inline void check_not_added(Store& store, const std::string& value, std::int64_t
     const std::string key = "key-of-no-number";
     store.set(key, value);
     INFO("add(\"" << key << "\", " << amount << ") where the value is " << shown(value));
-    const End end = end_of([&] { return std::to_string(store.add(key, amount)); });
+    const CallEnd end = end_of([&] { return std::to_string(store.add(key, amount)); });
     CHECK(end.how == kError);
     const Comparison named = {
         end.text.find(key) != std::string::npos, "the text does not name the key: " + end.text};

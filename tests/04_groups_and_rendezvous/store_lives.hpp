@@ -88,7 +88,7 @@ struct StoreLife {
         const std::vector<std::string> keys = {key(), key()};
         const bool there = model.contains(keys[0]) && model.contains(keys[1]);
         const Comparison checked = {store().check(keys) == there, "check() returned the opposite"};
-        const End waited = end_of([&] {
+        const CallEnd waited = end_of([&] {
             store().wait(keys, 0ms);
             return "";
         });

@@ -47,19 +47,20 @@ inline std::vector<std::int64_t> sorted(const std::vector<std::vector<std::int64
     return all;
 }
 
-inline void adds_at_once(const StoreKinds& kinds) {
-    static constexpr int kTimes = 500;
-    for_each_kind(kinds, kPatient, [](const OpenStore& open) {
-        const auto sums = race<std::vector<std::int64_t>>(open, [](Store& store, int /*number*/) {
-            std::vector<std::int64_t> mine(kTimes);
-            for (std::int64_t& sum : mine) {
-                sum = store.add("counter", 1);
-            }
-            return mine;
-        });
-        std::vector<std::int64_t> expected(std::size_t{kRacers} * kTimes);
+/// `times` have to be so many that threads meet.
+inline void adds_at_once(const StoreKinds& kinds, int times = 1000) {
+    for_each_kind(kinds, kPatient, [times](const OpenStore& open) {
+        const auto sums =
+            race<std::vector<std::int64_t>>(open, [times](Store& store, int /*number*/) {
+                std::vector<std::int64_t> mine(static_cast<std::size_t>(times));
+                for (std::int64_t& sum : mine) {
+                    sum = store.add("counter", 1);
+                }
+                return mine;
+            });
+        std::vector<std::int64_t> expected(kRacers * static_cast<std::size_t>(times));
         std::iota(expected.begin(), expected.end(), 1);
-        INFO(kRacers << " threads add 1, each " << kTimes << " times");
+        INFO(kRacers << " threads add 1, each " << times << " times");
         CHECK(open()->add("counter", 0) == std::ssize(expected));
         const bool each_sum_once = sorted(sums) == expected;
         CHECK(each_sum_once);

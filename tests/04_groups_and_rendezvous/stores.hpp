@@ -31,8 +31,8 @@ struct StoreKind {
 };
 using StoreKinds = std::vector<StoreKind>;
 
-/// How long get() waits where a test does not wait for that.
-constexpr Store::Duration kPatient = 3s;
+/// How long calls wait where a test does not wait for that: longer than comes().
+constexpr Store::Duration kPatient = 5s;
 
 /// Who has not returned now never will, or is wrong to.
 constexpr Store::Duration kWhile = 30ms;
@@ -53,7 +53,7 @@ inline void for_each_kind(
 
 /// Waits until something holds; but not for ever.
 inline bool comes(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + kPatient;
+    const auto end = std::chrono::steady_clock::now() + 2s;
     while (!holds()) {
         if (std::chrono::steady_clock::now() > end) {
             return false;
@@ -93,12 +93,12 @@ inline Comparison same_bytes(const std::string& got, const std::string& expected
 inline constexpr const char* kTimedOut = "dist::Timeout";
 
 /// How a call ended.
-struct End {
+struct CallEnd {
     std::string how;   // kReturned, kTimedOut, kError, or another exception
     std::string text;  // what it returned, or the text of what it threw
 };
 
-inline End end_of(const std::function<std::string()>& call) {
+inline CallEnd end_of(const std::function<std::string()>& call) {
     try {
         return {kReturned, call()};
     } catch (const Timeout& timeout) {
@@ -118,7 +118,7 @@ class Caller {
     /// call  holds all that it uses: if it never returns, it is left behind.
     explicit Caller(std::function<std::string()> call)
         : id_(std::make_shared<std::atomic<pid_t>>(0)) {
-        std::packaged_task<End()> task([id = id_, call = std::move(call)] {
+        std::packaged_task<CallEnd()> task([id = id_, call = std::move(call)] {
             *id = gettid();
             return end_of(call);
         });
@@ -126,12 +126,13 @@ class Caller {
         thread_ = std::thread(std::move(task));
     }
     ~Caller() {
-        if (thread_.joinable()) {
-            if (comes([this] { return has_returned(); })) {
-                thread_.join();
-            } else {
-                thread_.detach();
-            }
+        if (!thread_.joinable()) {
+            return;
+        }
+        if (has_returned()) {
+            thread_.join();
+        } else {
+            thread_.detach();
         }
     }
     Caller(Caller&&) = default;
@@ -154,9 +155,9 @@ class Caller {
     }
 
     /// How the call ended. Asked once.
-    End end() {
+    CallEnd end() {
         return comes([this] { return has_returned(); }) ? end_.get()
-                                                        : End{"it does not return", ""};
+                                                        : CallEnd{"it does not return", ""};
     }
 
   private:
@@ -171,7 +172,7 @@ class Caller {
     }
 
     std::shared_ptr<std::atomic<pid_t>> id_;
-    std::future<End> end_;
+    std::future<CallEnd> end_;
     std::thread thread_;
 };
 

@@ -210,6 +210,24 @@ TEST_CASE("what computes may be needed, what reaches further may not") {
     }
 }
 
+TEST_CASE(
+    "calls on files are told apart from what is unknown: answers that may write files may need them"
+) {
+    const auto why = [](const std::string& name) {
+        return why_not_needed(needed(name), Strictness::grader);
+    };
+    for (const char* const name :
+         {"open", "__open_2", "pread64", "__pread_chk", "write", "flock", "ftruncate"}) {
+        INFO(name);
+        CHECK(why(name).starts_with("reads or writes files"));
+    }
+    for (const char* const name :
+         {"dup", "dup2", "fcntl", "ioctl", "openat2", "fallocate", "fopen", "unlink"}) {
+        INFO(name);
+        CHECK(why(name) == kUnknown);
+    }
+}
+
 TEST_CASE("an answer defines what is its own") {
     const std::set<std::string> taken = {"_ZN4dist11seeded_dataEmim"};
     const auto may = [&](const std::string& name, char kind) {
