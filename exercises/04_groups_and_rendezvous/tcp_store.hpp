@@ -14,6 +14,7 @@ namespace dist {
 /// come one after the other, a wait as well. A call of set() returns when the request has left: another client may see the
 /// value a moment later.
 ///
+/// Cost    one round trip for each call; two for get(), and none for set().
 /// Errors  of each call: Error, which names host and port, if the connection breaks, or if the server does not answer
 ///         for as long as the store's timeout. What has not been answered may or may not have happened. The next call
 ///         connects anew, with one try.

@@ -67,6 +67,7 @@ enum class StoreOp : unsigned char {
 /// too long: as soon as it reads the length. All others notice nothing. A queue that holds something counts as a key that
 /// has a value, for wait and check.
 ///
+/// Cost    one thread, however many clients there are.
 /// Source  PyTorch, torch/csrc/distributed/c10d/TCPStoreBackend.cpp and TCPStoreLibUvBackend.cpp.
 class TcpStoreServer {
   public:

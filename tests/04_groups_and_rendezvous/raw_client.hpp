@@ -16,7 +16,7 @@
 namespace dist::harness {
 
 /// How long a test waits for what has to come. Only wrong answers wait so long.
-inline constexpr std::chrono::milliseconds kPatience(4000);
+inline constexpr std::chrono::milliseconds kPatience(3000);
 
 class RawClient {
   public:

@@ -11,6 +11,13 @@
 
 namespace dist::harness {
 
+inline constexpr const char* kHost = "127.0.0.1";
+
+/// A store that waits for longer than a right answer takes, however busy the machine is.
+inline TcpStore patient(int port) {
+    return {kHost, port, kPatience};
+}
+
 /// The text of what `call` throws, which has to be such an exception; "" if it throws nothing.
 template <class Exception>
 std::string text_of(const std::function<void()>& call) {

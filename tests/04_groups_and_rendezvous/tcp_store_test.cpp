@@ -1,13 +1,12 @@
 // What tcp_store must do: a Store like all others, in the bytes of PyTorch's own client, whatever the network does to them.
 #include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <future>
 #include <memory>
 #include <set>
 
-#include "tests/04_groups_and_rendezvous/late_servers.hpp"
+#include "tests/04_groups_and_rendezvous/client_faults.hpp"
 #include "tests/04_groups_and_rendezvous/open_things.hpp"
 #include "tests/04_groups_and_rendezvous/recorded_traffic.hpp"
 #include "tests/04_groups_and_rendezvous/scripted_server.hpp"
@@ -18,17 +17,6 @@
 using namespace dist;
 using namespace dist::harness;
 using namespace std::chrono_literals;
-
-namespace {
-
-constexpr const char* kHost = "127.0.0.1";
-
-/// A store that waits for longer than a right answer takes, however busy the machine is.
-TcpStore patient(int port) {
-    return {kHost, port, kPatience};
-}
-
-}  // namespace
 
 TEST_CASE("the client sends the bytes of PyTorch's own client, and reads replies also byte by byte"
 ) {
@@ -196,54 +184,12 @@ TEST_CASE("add to what is no number names the key, and the store goes on") {
 TEST_CASE(
     "a client may start before its server, and the connection may break before the first answer"
 ) {
-    on_ranks({1}, [](const Communicator&) {
-        const ReservedPort reserved;  // nobody listens there yet, and nobody else can
-        auto value = std::async(std::launch::async, [&] {
-            TcpStore store = patient(reserved.port());
-            return store.check({});
-        });
-        value.wait_for(50ms);
-        ScriptedServer late({{"check of nothing", "05 <0>", "00"}}, false, reserved.listens());
-        INFO("the server began to listen 50 ms after the client began to try");
-        CHECK(value.get());
-        CHECK(late.result());
-
-        const TcpStoreServer server;
-        FaultyNetwork network(seed());
-        const int edge = network.edge_to(server.port());
-        network.reset_after(edge, Way::there, 3);
-        TcpStore first = patient(edge);
-        network.reset_after(edge, Way::back, 2);
-        TcpStore second = patient(edge);
-        INFO("two clients, whose first connections broke in the greeting, and in its answer");
-        CHECK(second.add("k", 1) == 1);
-        CHECK(network.carried(edge).connections == 4);
-    });
+    starts_before_its_server();
 }
 
 TEST_CASE("it waits 10 ms before the second try, then twice as long each time, and gives up in time"
 ) {
-    on_ranks({1}, [](const Communicator&) {
-        const TriesSeen tries;  // accepts, and ends each connection at once
-        const auto begin = std::chrono::steady_clock::now();
-        const std::string text =
-            text_of<Timeout>([&] { const TcpStore store(kHost, tries.port(), 500ms); });
-        const auto waited = std::chrono::steady_clock::now() - begin;
-        INFO("the text: " << text);
-        CHECK((waited >= 500ms));
-        CHECK((waited < 500ms + kPatience / 2));
-        CHECK(text.find(kHost) != std::string::npos);
-        CHECK(text.find(std::to_string(tries.port())) != std::string::npos);
-        const std::vector<double> gaps = tries.gaps_s();
-        INFO("the tries: " << tries.told());
-        REQUIRE(gaps.size() >= 3);
-        CHECK(gaps.size() <= 7);
-        // a busy machine makes gaps longer, and none shorter
-        CHECK(gaps[0] >= 0.009);
-        CHECK(gaps[1] >= 0.019);
-        CHECK(gaps[2] >= 0.039);
-        CHECK(std::min(gaps[0], gaps[1]) < 0.2);
-    });
+    pauses_between_tries();
 }
 
 TEST_CASE("64 and 100 clients at once: all get in, all add, all wait, all wake up") {
@@ -309,91 +255,18 @@ TEST_CASE("threads may share a store: their calls come one after the other") {
 }
 
 TEST_CASE("when the server ends, each call is an Error that names host and port") {
-    on_ranks({1}, [](const Communicator&) {
-        auto server = std::make_unique<TcpStoreServer>();
-        const int port = server->port();
-        std::vector<std::future<std::string>> waiting;
-        for (int i = 0; i < 3; ++i) {
-            waiting.push_back(std::async(std::launch::async, [&, i] {
-                TcpStore store = patient(port);
-                store.add("here", 1);
-                return text_of<Error>([&] {
-                    i == 0 ? store.get("k"), 0 : (store.wait({"k"}, kPatience), 0);
-                });
-            }));
-        }
-        TcpStore store = patient(port);
-        REQUIRE(becomes_true([&] { return store.add("here", 0) == 3; }));
-        server.reset();
-        const auto names_it = [&](const std::string& call, const std::string& text) {
-            INFO(call << ", the text: " << text);
-            CHECK(text.find(kHost) != std::string::npos);
-            CHECK(text.find(std::to_string(port)) != std::string::npos);
-            CHECK(text.find("another exception") == std::string::npos);
-        };
-        for (auto& one : waiting) {
-            names_it("a client waits, and its server ends", one.get());
-        }
-        std::string of_set;  // the first may leave before it is known that nobody reads it
-        for (int i = 0; i < 3 && of_set.empty(); ++i) {
-            of_set = text_of<Error>([&] { store.set("k", "v"); });
-        }
-        names_it("set", of_set);
-        names_it("get", text_of<Error>([&] { store.get("k"); }));
-        names_it("add", text_of<Error>([&] { store.add("k", 1); }));
-        names_it("compare_set", text_of<Error>([&] { store.compare_set("k", "", "v"); }));
-        names_it("check", text_of<Error>([&] { store.check({"k"}); }));
-        names_it("wait", text_of<Error>([&] { store.wait({"k"}, kPatience); }));
-        names_it("erase", text_of<Error>([&] { store.erase("k"); }));
-        names_it("num_keys", text_of<Error>([&] { store.num_keys(); }));
-    });
+    server_ends();
 }
 
 TEST_CASE(
     "a call whose answer is lost is an Error in time, is not made again, and the next call "
     "connects anew"
 ) {
-    on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        FaultyNetwork network(seed());
-        const int edge = network.edge_to(server.port());
-        TcpStore store(kHost, edge, 400ms);
-        const auto fails = [&](const std::string& how) {
-            const std::string text = text_of<Error>([&] { store.add("k", 1); });
-            INFO(how << ", the text: " << text);
-            CHECK(text.find(std::to_string(edge)) != std::string::npos);
-        };
-        REQUIRE(store.add("k", 1) == 1);
-        network.drop(edge, Way::back, 8);
-        fails("the reply to add was dropped");
-        INFO("add(\"k\", 1) was called twice, and its second reply lost: what is the sum?");
-        CHECK(store.add("k", 0) == 2);
-        network.reset_after(edge, Way::back, 3);
-        fails("the connection was reset within the reply to add");
-        CHECK(store.add("k", 0) == 3);
-        network.cut(edge, Way::there);
-        fails("no request arrives any more");
-        network.mend(edge, Way::there);
-        REQUIRE(becomes_true([&] { return network.open_connections(edge) == 0; }));
-        network.reset_after(edge, Way::there, 4 + 10);  // of the greeting and its first request
-        fails("the connection was reset within a request");
-        const std::int64_t sum = store.add("k", 0);
-        INFO("a request that was cut may or may not have come through");
-        CHECK((sum == 3 || sum == 4));
-    });
+    answers_are_lost();
 }
 
 TEST_CASE("a server that speaks another language is an Error, whatever it says") {
-    on_ranks({1}, [](const Communicator&) {
-        for (const std::string reply :
-             {"<9223372036854775807> 41", "<-1> 41", "<4611686018427387904> 41"}) {
-            ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
-            TcpStore store(kHost, server.port(), 200ms);
-            INFO("a value of that length was announced, and one byte came: " << reply);
-            const std::string text = text_of<Error>([&] { store.compare_set("k", "", "v"); });
-            CHECK(text.find(std::to_string(server.port())) != std::string::npos);
-        }
-    });
+    server_speaks_another_language();
 }
 
 TEST_CASE("processes meet at a store, and one that dies takes nothing with it") {
