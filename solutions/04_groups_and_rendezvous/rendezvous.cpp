@@ -67,10 +67,10 @@ Action join(RendezvousState& state, const NodeView& view) {
 }
 
 Action stay(const RendezvousState& state, const NodeView& view) {
-    const bool is_in = state.round == view.round && state.members.contains(view.name);
+    const bool is_mine = state.round == view.round;
     const bool all_live = state.members.size() == state.ranks.size();
     const bool has_room = std::ssize(state.members) < view.settings.max_nodes;
-    const bool holds = is_in && all_live && (state.waiting.empty() || !has_room);
+    const bool holds = is_mine && all_live && (state.waiting.empty() || !has_room);
     return holds ? Action::done : Action::new_round;
 }
 

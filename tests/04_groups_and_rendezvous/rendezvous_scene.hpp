@@ -69,6 +69,7 @@ class Scene {
             view = {.name = name, .settings = settings_, .deadline = settings_.join_timeout};
         }
         view = observe(view, state, now + skew[name]);
+        const std::string before = text_of(state);
         const Decision decision = decide(state, view, wish);
         const Action action = decision.action;
         state = decision.state;
@@ -79,7 +80,9 @@ class Scene {
             view.deadline = view.time + settings_.join_timeout;
             in_round_.erase(name);
         }
-        log_ << (log_.str().empty() ? "" : "; ") << name << ": " << text_of(action);
+        if (const std::string after = text_of(state); after != before) {
+            log_.push_back(std::to_string(now / 1s) + " s, " + name + ": " + after);
+        }
         return action;
     }
 
@@ -109,18 +112,19 @@ class Scene {
         }
     }
 
-    /// For INFO: what has happened, and what stands there now.
+    /// For INFO: what has been written, but for heartbeats, and by whom.
     [[nodiscard]] std::string text() const {
-        const std::string all = log_.str();
-        const std::size_t from = all.size() > 300 ? all.find("; ", all.size() - 300) + 2 : 0;
-        return "after " + std::to_string(now / 1s) + " s (" + (from > 0 ? "... " : "") +
-               all.substr(from) + "): " + text_of(state);
+        std::string text = "it is second " + std::to_string(now / 1s) + "; what was written:";
+        for (const std::string& line : log_) {
+            text += "\n  " + line;
+        }
+        return text;
     }
 
   private:
     RendezvousSettings settings_;
     std::set<std::string> in_round_;
-    std::ostringstream log_;
+    std::vector<std::string> log_;
 };
 
 /// The ranks when these have come in this order, one every 6 s, and a last call is over.

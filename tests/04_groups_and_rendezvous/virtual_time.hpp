@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
 #include "course/runtime/seeded.hpp"
 
 namespace dist::harness {
@@ -45,6 +47,8 @@ class VirtualTime {
                 try {
                     wait_for_turn(i);
                     plots[i]();
+                } catch (const NotImplemented&) {
+                    not_started_ = std::current_exception();
                 } catch (const std::exception& error) {
                     ends[i] = error.what();
                 }
@@ -55,6 +59,9 @@ class VirtualTime {
         }
         for (std::thread& thread : threads) {
             thread.join();
+        }
+        if (not_started_) {
+            std::rethrow_exception(not_started_);
         }
         return ends;
     }
@@ -114,6 +121,7 @@ class VirtualTime {
     std::condition_variable changed_;
     std::vector<std::optional<Duration>> wakes_;  // of each thread; none once it has ended
     std::size_t running_ = 0;
+    std::exception_ptr not_started_;
     std::int64_t steps_ = 0;
     Duration now_{0};
 };
