@@ -8,7 +8,8 @@
 namespace dist {
 namespace {
 
-// One thing on each line, names in quotes: round 2 3 0, rank "a", member "a" 17, waiting "c" 4, end.
+// One thing on each line, names in quotes: round 2 3 0, rank "a", member "a" 17, waiting "c" 4,
+// end.
 constexpr const char* kEnd = "end";
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace dist {
 
-/// Who is in, and who waits. It holds no time: clocks of two machines have nothing to do with each other.
+/// Who is in, and who waits. It holds no time: clocks of two machines have nothing to do with each
+/// other.
 struct RendezvousState {
     /// Nodes by name, each with a count that goes up while the node lives: its heartbeats.
     using Nodes = std::map<std::string, std::int64_t>;

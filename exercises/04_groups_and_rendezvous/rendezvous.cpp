@@ -3,7 +3,7 @@
 namespace dist {
 
 NodeView observe(NodeView view, const RendezvousState& state, Clock::Duration now) {
-    // TODO: observe and decide first, they need no store; then run(), and the calls that are made of it.
+    // TODO: observe and decide first, since they need no store; then run(), and what calls it.
     throw NotImplemented("rendezvous");
 }
 

@@ -1,4 +1,5 @@
-// Exercise 04: who is in, and as which rank. Processes that know one store, and not each other, become ranks.
+// Exercise 04: who is in, and as which rank. Processes that know one store, and not each other,
+// become ranks.
 #pragma once
 
 #include <cstdint>
@@ -66,9 +67,10 @@ struct NodeView {
 
 /// Notes what this node sees in `state`, when its clock says `now`.
 ///
-/// The node's own time goes on as its clock does since it last looked, but never back, and by one heartbeat at the most:
-/// a clock that jumps, or a machine that stood still, makes nobody look dead. The first look takes no time.
-/// A count that is another than the one noted, or new, is noted with the own time as it is then.
+/// Its own time goes on as its clock has since the last look, but never back, and by one heartbeat
+/// at the most: so a clock that jumps, or a machine that stood still, makes nobody look dead. The
+/// first look takes no time. Then each count that is new, or another than the one noted, is noted,
+/// with the own time as it is now.
 ///
 /// returns  `view` with this look.
 NodeView observe(NodeView view, const RendezvousState& state, Clock::Duration now);
@@ -94,29 +96,36 @@ struct Decision {
 
 /// Decides what a node does next. A pure function: the result depends on the arguments alone.
 ///
-/// In all wishes: other members and waiting nodes whose count this node has seen unchanged for dead_after or longer are
-/// dead: they go. Its own count, as a member or waiting, goes up by one once it has seen that unchanged for a heartbeat.
+/// First, whatever the wish: other nodes, members or waiting, that this one has seen unchanged for
+/// dead_after or longer are dead, and go. Its own count, if it is a member or waits, goes up by one
+/// when it has seen that unchanged for a heartbeat or longer. Then
 ///
-/// join, of what is true the first:
-///     closed                                            action closed
-///     the round is complete and newer than view.round,
-///       and the node is a member                        done
-///     its own time has come to its deadline             off both lists: timed_out
-///     the round is complete                             it waits, and is no member any more
-///     the node is no member                             it becomes one, and waits no more. If they are min_nodes now, a
-///                                                       last call begins: last_call + 1. If max_nodes: complete
-///     min_nodes or more are members, and the node has
-///       seen this last call for settings.last_call      complete
-/// stay   done while the round holds: it is complete, it is view.round, and the node and all its ranks are members still,
-///        and nobody waits for whom there is room below max_nodes. If not, new_round.
-/// leave  off both lists: done. close: closed for good, and nobody waits: done.
+/// join   the first of these that is true:
+///            the rendezvous is closed                  closed
+///            the round is complete, newer than
+///            view.round, and the node is a member      done
+///            its own time has come to the deadline     it goes off both lists; timed_out
+///            the round is complete                     it waits, and is no member any more; wait
+///            the node is no member                     it becomes one, and waits no more. If that
+///                                                      makes min_nodes, a last call begins, and
+///                                                      last_call goes up by one. If it makes
+///                                                      max_nodes, the round is complete; wait
+///            there are min_nodes or more, and it has
+///            seen last_call unchanged for a last call  the round is complete; wait
+///            else                                      wait
+/// stay   done while the round holds: it is view.round, all its ranks are members still, and nobody
+///        waits, or there is no room below max_nodes. Else new_round.
+/// leave  the node goes off both lists; done.
+/// close  the rendezvous is closed for good, and nobody waits any more; done.
 ///
-/// A round that becomes complete gives ranks, by sorted name, and keeps them. When the last member of a complete round has
-/// gone, the next round gathers: it has the next number, and no ranks.
-/// The count of a node that becomes a member, or waits, is one more than view has noted for it: no count comes twice.
+/// When a round becomes complete, its members get ranks by sorted name, and it keeps these, whoever
+/// goes. When the last member of a complete round has gone, the next round gathers nodes: the
+/// number is the next one, and there are no ranks. A node that comes to a list has the count that
+/// follows the one which view has noted for it: no count comes twice.
 ///
-/// state     as in the last look: view = observe(view, state, ...).
-/// returns   the state as it is to be, and write if that is another one; else `state`, and what the table says.
+/// state    the one that `view` has seen last.
+/// returns  the state as it is to be, and `write` if it is another one than `state`; if not, the
+///          action above. To make one change a write is right as well.
 Decision decide(const RendezvousState& state, const NodeView& view, Wish wish);
 
 /// A complete round, as one of its nodes is told.
@@ -136,11 +145,11 @@ class RendezvousClosed : public Error {
 
 /// One node at a rendezvous: the loop that looks at the store, decides, and writes.
 ///
-/// It writes by compare_set, over the very text that it decided by. Where another node was first, its own change is
-/// dropped, and it decides anew by what stands there then.
+/// It changes its one key by compare_set, over the very text that it has decided by. Where another
+/// node was first, it drops its own change, and decides anew by what stands there then. Between
+/// looks it waits by the clock, for settings.poll. One thread at a time uses it.
 ///
-/// Cost    of each look one value of the store, as long as there are nodes. It uses one key, and waits by the clock alone,
-///         for settings.poll.
+/// Cost    of a look one value of the store, which is as long as there are nodes.
 /// Errors  those of the store.
 /// Source  PyTorch, torch/distributed/elastic/rendezvous/dynamic_rendezvous.py.
 class Rendezvous {
@@ -149,9 +158,10 @@ class Rendezvous {
     ///
     /// store  outlives this object, and so does the clock.
     /// key    of the state in the store. It names the rendezvous: another run has another key.
-    /// name   of this node, which no other one has or had: its address, its process, and a count.
+    /// name   of this node, which no other one has or had: an address, a process, and a number.
     ///
-    /// Errors  std::invalid_argument unless 1 <= min_nodes <= max_nodes, and 0 < poll <= heartbeat < dead_after.
+    /// Errors  std::invalid_argument unless 1 <= min_nodes <= max_nodes, and
+    ///         0 < poll <= heartbeat < dead_after.
     Rendezvous(
         Store& store,
         std::string key,
@@ -160,13 +170,14 @@ class Rendezvous {
         Clock& clock
     );
 
-    /// Joins, and waits for a round that is newer than its last one, which it leaves. Its deadline is join_timeout from now.
+    /// Leaves its round, if it is in one, and waits for a newer one, for join_timeout from now.
     ///
-    /// Errors  RendezvousClosed; Timeout, which names the rendezvous, and says how many other members were there.
+    /// Errors  RendezvousClosed; Timeout, which names the rendezvous, and says how many other
+    ///         members there were. The node is off all lists then.
     RendezvousRound next_round();
 
-    /// Tells the others that this node lives, and whether its round still holds. The node calls it once a heartbeat
-    /// or more often, from next_round() to next_round(): it waits for nothing.
+    /// Tells the others that this node lives, and returns whether its round still holds. It does
+    /// not wait. A node in a round calls it once a heartbeat, or more often.
     bool stay();
 
     /// Goes, and waits for no round.

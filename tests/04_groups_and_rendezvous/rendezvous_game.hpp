@@ -22,7 +22,8 @@ inline std::string text_of(const RendezvousRound& round) {
            " of " + text_of(round.nodes);
 }
 
-/// One node, and what it does. What happens to it is kept for the end: no check is made in a thread.
+/// One node, and what it does. What happens to it is kept for the end: no check is made in a
+/// thread.
 class Actor {
   public:
     Actor(
@@ -106,8 +107,9 @@ class Game {
     /// Plays to the end. Says how each node ended: "", or what was thrown.
     std::vector<std::string> run() { return time.run(plots_); }
 
-    /// Plays to the end. Whether nothing was thrown; of two rounds with the same number, whether they have the same nodes; and
-    /// whether each has as many as it may have, with ranks by sorted name.
+    /// Plays to the end. Whether nothing was thrown; of two rounds with the same number, whether
+    /// they have the same nodes; and whether each has as many as it may have, with ranks by sorted
+    /// name.
     Comparison play() {
         const std::vector<std::string> ends = run();
         for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -1,5 +1,5 @@
-// A rendezvous that is played look by look, without a store: whoever's turn it is looks at the shared state, and its decision is
-// the state for the next one.
+// A rendezvous that is played look by look, without a store: whoever's turn it is looks at the
+// shared state, and its decision is the state for the next one.
 #pragma once
 
 #include <chrono>
@@ -97,7 +97,8 @@ class Scene {
         return Action::write;
     }
 
-    /// All of these act in turn, with what they are about: who is in the round stays in it, others join.
+    /// All of these act in turn, with what they are about: who is in the round stays in it, others
+    /// join.
     void all_act(const Names& names) {
         for (const std::string& name : names) {
             act(name, in_round_.contains(name) ? Wish::stay : Wish::join);

@@ -1,5 +1,6 @@
-// rendezvous: who is in, and as which rank. First what a node decides, look by look; then all orders of all looks of a few nodes;
-// then the loop, on a store, in threads that go on one at a time. No test waits.
+// rendezvous: who is in, and as which rank. First what a node decides, look by look; then all
+// orders of all looks of a few nodes; then the loop, on a store, in threads that go on one at a
+// time. No test waits.
 #include "exercises/04_groups_and_rendezvous/rendezvous.hpp"
 
 #include <algorithm>

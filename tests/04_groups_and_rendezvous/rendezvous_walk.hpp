@@ -13,13 +13,14 @@
 
 namespace dist::harness {
 
-/// A node may look at once, or a heartbeat later by its own clock; it may die; and it may ask for another round while it is in
-/// one. Counts and times of a world have no end, but what decides has: whether a count is another than the one that a node has
-/// noted, and for how many heartbeats it has been the same. Worlds that agree in that are one.
+/// A node may look at once, or a heartbeat later by its own clock; it may die; and it may ask for
+/// another round while it is in one. Counts and times of a world have no end, but what decides has:
+/// whether a count is another than the one that a node has noted, and for how many heartbeats it
+/// has been the same. Worlds that agree in that are one.
 class Walk {
   public:
-    /// What a node does before another one may be next: it looks once, and so others come between its write and its next look;
-    /// or it looks until there is nothing to write.
+    /// What a node does before another one may be next: it looks once, and so others come between
+    /// its write and its next look; or it looks until there is nothing to write.
     enum class Move { look, turn };
 
     /// Up to `deaths` of these nodes die.
@@ -174,8 +175,8 @@ class Walk {
         return "";
     }
 
-    /// Whether, if nobody dies any more and all look in turn, as many as can are soon in a round that holds. Where fewer than
-    /// min_nodes live, nobody has to be.
+    /// Whether, if nobody dies any more and all look in turn, as many as can are soon in a round
+    /// that holds. Where fewer than min_nodes live, nobody has to be.
     bool comes_together(World world) {
         std::vector<std::string> on_the_way;
         for (int turns = 0; turns < 20; ++turns) {

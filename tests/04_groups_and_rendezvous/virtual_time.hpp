@@ -1,5 +1,5 @@
-// Threads that go on one at a time, on clocks of a time that is nobody's: an hour of waiting costs no time, and a seed says
-// who is next wherever several could go on.
+// Threads that go on one at a time, on clocks of a time that is nobody's: an hour of waiting costs
+// no time, and a seed says who is next wherever several could go on.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace dist::harness {
 
-/// One thread goes on until it passes, sleeps or ends; then one that is ready, drawn by the seed. Where all sleep, time goes
-/// on to when the first of them wakes.
+/// One thread goes on until it passes, sleeps or ends; then one that is ready, drawn by the seed.
+/// Where all sleep, time goes on to when the first of them wakes.
 class VirtualTime {
   public:
     using Duration = Clock::Duration;
@@ -36,7 +36,8 @@ class VirtualTime {
 
     explicit VirtualTime(std::uint64_t seed) : seed_(seed) {}
 
-    /// Runs each of these in a thread of its own. Returns how each ended: "", or the text of what it threw.
+    /// Runs each of these in a thread of its own. Returns how each ended: "", or the text of what
+    /// it threw.
     std::vector<std::string> run(const std::vector<std::function<void()>>& plots) {
         std::vector<std::string> ends(plots.size());
         wakes_.assign(plots.size(), now_);

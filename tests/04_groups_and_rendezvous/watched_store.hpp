@@ -16,10 +16,12 @@ namespace dist::harness {
 
 class WatchedStore : public Store {
   public:
-    /// Called before each call that reads or changes something, with its name: another thread may go on here.
+    /// Called before each call that reads or changes something, with its name: another thread may
+    /// go on here.
     std::function<void(const std::string& call)> before = [](const std::string&) {};
 
-    /// What another node makes of a value just before it is changed to `desired`; nothing: it is not there. It comes once.
+    /// What another node makes of a value just before it is changed to `desired`; nothing: it is
+    /// not there. It comes once.
     std::function<std::optional<std::string>(const std::string& value, const std::string& desired)>
         rival;
 

@@ -1,5 +1,5 @@
-// Makes one change a write: who is dead first, then the heartbeat, then the wish, and the number of the round in a write of
-// its own. Forgets the nodes that are on no list.
+// Makes one change a write: who is dead first, then the heartbeat, then the wish, and the number of
+// the round in a write of its own. Forgets the nodes that are on no list.
 #include <algorithm>
 #include <set>
 #include <utility>
