@@ -29,4 +29,28 @@ class Stopwatch {
     double start_s_ = now_s();
 };
 
+/// A clock that is handed to who waits: in a test, time is what the test says.
+class Clock {
+  public:
+    using Duration = std::chrono::milliseconds;
+
+    Clock() = default;
+    Clock(const Clock&) = delete;
+    Clock& operator=(const Clock&) = delete;
+    virtual ~Clock() = default;
+
+    /// Time since some moment in the past; only differences mean anything, on one machine.
+    virtual Duration now() = 0;
+
+    /// Returns when so much time has passed.
+    virtual void sleep(Duration duration) = 0;
+};
+
+/// The machine's own, which never goes back.
+class SteadyClock : public Clock {
+  public:
+    Duration now() override;
+    void sleep(Duration duration) override;
+};
+
 }  // namespace dist

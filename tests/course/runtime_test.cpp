@@ -5,6 +5,7 @@
 #include <numeric>  // its std::accumulate must not be taken for ours
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/reduce_op.hpp"
+#include "course/runtime/rendezvous_state.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
@@ -122,6 +124,31 @@ TEST_CASE("errors say what was called, where, and why") {
     CHECK(text.find("MPI_Send(...) failed: MPI_ERR_RANK") == 0);
     CHECK(text.find("a.cpp:7") != std::string::npos);
     MPI_Finalize();
+}
+
+TEST_CASE("the machine's clock goes on while it sleeps, and never back") {
+    SteadyClock clock;
+    const Clock::Duration start = clock.now();
+    clock.sleep(Clock::Duration(3));
+    CHECK(clock.now() - start >= Clock::Duration(3));
+}
+
+TEST_CASE("the state of a rendezvous is in its text, whatever names the nodes have") {
+    RendezvousState state;
+    CHECK(RendezvousState::from(state.text()) == state);
+    CHECK(RendezvousState::from("") == state);
+    state.round = 7;
+    state.last_call = 3;
+    state.closed = true;
+    state.ranks = {"", "end", "node 1:\n\"2\" \\"};
+    state.members = {{"end", 4}, {"node 1:\n\"2\" \\", std::int64_t{1} << 62}};
+    state.waiting = {{"", 0}, {"rank \"a\"", 1}};
+    CHECK(state.complete());
+    CHECK(RendezvousState::from(state.text()) == state);
+    for (const std::string text : {"7", "round 1 0 0", "round 1 0 0\nmember \"a\"\nend", "end"}) {
+        CHECK_THROWS_AS(RendezvousState::from(text), Error);
+    }
+    CHECK_THROWS_AS(RendezvousState::from(state.text() + " "), Error);
 }
 
 TEST_CASE("a stopwatch never runs backwards") {

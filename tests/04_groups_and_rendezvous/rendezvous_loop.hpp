@@ -1,0 +1,352 @@
+// Tests of the loop around decide(): nodes at one store, in threads that go on one at a time.
+#pragma once
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/04_groups_and_rendezvous/rendezvous_game.hpp"
+#include "tests/harness/harness.hpp"
+
+namespace dist::harness {
+
+inline void every_order_of_calls() {
+    long lost = 0;
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+        Game game(nodes(2, 3), seed);
+        const auto plot = [](Actor& node) {
+            while (node.next_round().number < 3) {
+                node.work(2s);
+            }
+            node.leave();
+        };
+        game.add("b", seed % 3 * 1s, plot);
+        game.add("c", 0s, plot, 24h);
+        game.add("a", seed % 2 * 40s, plot, -24h);
+        const Comparison result = game.play();
+        INFO("seed " << seed);
+        REQUIRE(result);
+        lost += game.store.lost;
+    }
+    INFO("in no game did a compare_set find another value than it expected: is there one?");
+    CHECK(lost > 0);
+}
+
+inline void one_key() {
+    Game game(nodes(2, 2), 1);
+    const auto plot = [](Actor& node) {
+        node.next_round();
+        node.stay();
+        node.leave();
+    };
+    game.add("a", 0s, plot);
+    game.add("b", 20s, plot);
+    CHECK(game.store.calls.empty());  // of the constructors
+    const Comparison result = game.play();
+    for (const std::string call : {"set", "add", "erase"}) {
+        INFO("the store was asked for " << call << "(): what another node has written is lost");
+        CHECK(!game.store.calls.contains(call));
+    }
+    CHECK(result);
+    CHECK(game.store.keys == std::set<std::string>{"job"});
+    const std::vector<Duration>& sleeps = game.actors[0]->clock.sleeps;
+    INFO("a slept " << sleeps.size() << " times while it waited for 20 s");
+    CHECK((19 <= sleeps.size() && sleeps.size() <= 21));
+    CHECK(std::ranges::count(sleeps, 1s) == std::ssize(sleeps));
+}
+
+inline void lost_join() {
+    Game game(nodes(1, 1));
+    game.store.rival = [](const std::string&, const std::string&) {
+        RendezvousState won;
+        won.members = {{"b", 1}};
+        won.ranks = {"b"};
+        return won.text();
+    };
+    const Actor& a = game.add("a", 0s, [](Actor& node) { node.next_round(); });
+    const Comparison result = game.play();
+    CHECK(result);
+    INFO("before a's join was written, b was in a complete round, and died then\n" << game.text());
+    REQUIRE(a.rounds.size() == 1);
+    INFO("a is told " << text_of(a.rounds[0]));
+    CHECK(a.rounds[0].number == 2);
+    CHECK(a.rounds[0].nodes == Names{"a"});
+}
+
+inline void lost_giving_up() {
+    Game game(nodes(2, 2));
+    game.store.rival = [](const std::string& value, const std::string& desired) {
+        RendezvousState won = RendezvousState::from(value);
+        const bool gives_up =
+            won.members.contains("a") && !RendezvousState::from(desired).members.contains("a");
+        won.members["b"] = 1;
+        won.ranks = {"a", "b"};
+        return gives_up ? std::optional(won.text()) : std::nullopt;
+    };
+    const Actor& a = game.add("a", 0s, [](Actor& node) { node.next_round(); });
+    INFO(
+        "a has come to its deadline, and before its leaving was written, b completed the round "
+        "with it"
+    );
+    const Comparison result = game.play();
+    CHECK(result);
+    REQUIRE(a.rounds.size() == 1);
+    CHECK(a.rounds[0].nodes == Names{"a", "b"});
+}
+
+inline void late_and_dead() {
+    Game game(nodes(2, 3), 2);
+    std::vector<Duration> ends;  // of a's rounds
+    Actor& a = game.add("a", 0s, [&](Actor& node) {
+        for (int rounds = 0; rounds < 3; ++rounds) {
+            node.next_round();
+            node.work(300s);
+            ends.push_back(game.time.now());
+        }
+    });
+    game.add("b", 0s, [](Actor& node) {
+        while (node.next_round().number < 3) {
+            node.work(300s);
+        }
+        node.work(600s);
+    });
+    game.add("c", 100s, [](Actor& node) {
+        node.next_round();
+        node.work(50s);  // and dies
+    });
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    REQUIRE(a.rounds.size() == 3);
+    CHECK(a.rounds[0].nodes == Names{"a", "b"});
+    CHECK(a.rounds[1].nodes == Names{"a", "b", "c"});
+    CHECK(a.rounds[2].nodes == Names{"a", "b"});
+    INFO(
+        "c came after 100 s, and died after about 152 s: a's rounds ended after "
+        << ends[0] / 1s << " s and " << ends[1] / 1s << " s"
+    );
+    CHECK((100s <= ends[0] && ends[0] <= 103s));
+    CHECK((150s <= ends[1] && ends[1] <= 175s));
+}
+
+inline void stood_still() {
+    Game game(nodes(1, 2), 3);
+    bool held = true;
+    game.add("a", 0s, [](Actor& node) {
+        while (node.next_round().nodes != Names{"a"}) {
+            node.work(300s);
+        }
+        node.work(300s);
+        node.next_round();
+    });
+    Actor& b = game.add("b", 0s, [&](Actor& node) {
+        node.next_round();
+        node.clock.sleep(60s);
+        held = node.stay();
+        node.next_round();
+    });
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    CHECK(!held);
+    REQUIRE(b.rounds.size() == 2);
+    CHECK(b.rounds[1].nodes == Names{"a", "b"});
+}
+
+inline void not_enough() {
+    Game game(nodes(3, 3));
+    std::map<std::string, std::string> texts;
+    std::map<std::string, Duration> waited;
+    const auto plot = [&](Actor& node) {
+        const Duration start = game.time.now();
+        try {
+            node.next_round();
+        } catch (const Timeout& timeout) {
+            waited[node.name] = game.time.now() - start;
+            texts[node.name] = timeout.what();
+        }
+    };
+    game.add("a", 0s, plot);
+    game.add("b", 10s, plot);
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    for (const std::string name : {"a", "b"}) {
+        INFO(name << " said after " << waited[name] / 1s << " s: " << texts[name]);
+        CHECK((600s <= waited[name] && waited[name] <= 603s));
+        CHECK(texts[name].find("job") != std::string::npos);
+        INFO("how many others were there: b, when a gave up, and then nobody");
+        CHECK(texts[name].find(name == "a" ? '1' : '0') != std::string::npos);
+    }
+    const RendezvousState last = RendezvousState::from(game.store.values.back());
+    CHECK(last.members.empty());
+}
+
+inline void whole_time() {
+    Game game(nodes(2, 2));
+    Actor& a = game.add("a", 0s, [](Actor& node) {
+        node.next_round();
+        node.work(700s);
+        try {
+            node.next_round();
+        } catch (const Timeout&) {
+            node.next_round();
+        }
+    });
+    game.add("b", 500s, [](Actor& node) {
+        node.next_round();
+        node.work(100s);
+        node.leave();
+        node.clock.sleep(900s);
+        node.next_round();
+    });
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    CHECK(a.rounds.size() == 2);
+}
+
+inline void closed_for_good() {
+    Game game(nodes(1, 1), 4);
+    int closed = 0;
+    bool held = false;
+    const auto expect_closed = [&](Actor& node) {
+        try {
+            node.next_round();
+        } catch (const RendezvousClosed& error) {
+            closed += std::string(error.what()).find("job") != std::string::npos ? 1 : 0;
+        }
+    };
+    game.add("a", 0s, [&](Actor& node) {
+        node.next_round();
+        held = node.work(100s);
+        expect_closed(node);
+        expect_closed(node);
+    });
+    game.add("b", 5s, expect_closed);
+    game.add("c", 50s, [](Actor& node) {
+        node.close();
+        node.close();
+    });
+    game.add("d", 90s, expect_closed);
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    CHECK(held);
+    CHECK(closed == 4);
+}
+
+inline void stay_and_leave() {
+    Game game(nodes(1, 1));
+    std::vector<bool> stays;
+    const Actor& a = game.add("a", 0s, [&](Actor& node) {
+        stays.push_back(node.stay());
+        node.leave();
+        node.next_round();
+        stays.push_back(node.stay());
+        node.leave();
+        stays.push_back(node.stay());
+        node.leave();
+        node.next_round();
+        stays.push_back(node.stay());
+    });
+    const Comparison result = game.play();
+    INFO(game.text());
+    CHECK(result);
+    CHECK(stays == std::vector<bool>{false, true, false, true});
+    CHECK(a.rounds.back().number == 2);
+    CHECK(game.time.now() == 0s);
+}
+
+inline void two_keys() {
+    Game game(nodes(2, 2), 5);
+    const auto plot = [](Actor& node) { node.next_round(); };
+    game.add("a", 0s, plot, "one");
+    game.add("a", 0s, plot, "other");
+    game.add("b", 1s, plot, "other");
+    game.add("b \"\n", 2s, plot, "one");
+    const std::vector<std::string> ends = game.run();
+    INFO(text_of(ends));
+    CHECK(std::ranges::count(ends, "") == 4);
+    CHECK(game.actors[0]->rounds.back().nodes == Names{"a", "b \"\n"});
+    CHECK(game.actors[1]->rounds.back().nodes == Names{"a", "b"});
+}
+
+inline void real_clock() {
+    WatchedStore store;
+    SteadyClock clock;
+    RendezvousSettings settings = nodes(4, 4);
+    settings.poll = 1ms;
+    std::vector<std::vector<RendezvousRound>> rounds(4);
+    std::vector<std::future<void>> ends;
+    for (std::size_t i = 0; i < 4; ++i) {
+        ends.push_back(std::async(std::launch::async, [&, i] {
+            Rendezvous node(store, "job", "node" + std::to_string(3 - i), settings, clock);
+            while (rounds[i].size() < 5) {
+                rounds[i].push_back(node.next_round());
+            }
+        }));
+    }
+    for (std::future<void>& end : ends) {
+        end.get();
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+        for (std::size_t r = 0; r < 5; ++r) {
+            INFO(text_of(rounds[i][r]));
+            CHECK(rounds[i][r].number == static_cast<std::int64_t>(r) + 1);
+            CHECK(rounds[i][r].rank == static_cast<int>(3 - i));
+            CHECK(rounds[i][r].size() == 4);
+        }
+    }
+}
+
+inline void refusals() {
+    const auto make = [](const RendezvousSettings& settings) {
+        WatchedStore store;
+        SteadyClock clock;
+        const Rendezvous node(store, "job", "a", settings, clock);
+    };
+    CHECK_NOTHROW(make(nodes(1, 1)));
+    CHECK_THROWS_AS(make(nodes(0, 1)), std::invalid_argument);
+    CHECK_THROWS_AS(make(nodes(3, 2)), std::invalid_argument);
+    RendezvousSettings settings = nodes(1, 2);
+    settings.poll = 0s;
+    CHECK_THROWS_AS(make(settings), std::invalid_argument);
+    settings.poll = 5001ms;
+    CHECK_THROWS_AS(make(settings), std::invalid_argument);
+    settings.poll = 5s;
+    CHECK_NOTHROW(make(settings));
+    settings.dead_after = 5s;
+    CHECK_THROWS_AS(make(settings), std::invalid_argument);
+}
+
+inline void store_fails() {
+    Game game(nodes(1, 1));
+    std::string text;
+    int calls = 0;
+    game.store.before = [&](const std::string&) {
+        game.time.pass();
+        if (++calls == 2) {
+            throw Error("the store is gone");
+        }
+    };
+    const Actor& a = game.add("a", 0s, [&](Actor& node) {
+        try {
+            node.next_round();
+        } catch (const Error& error) {
+            text = error.what();
+        }
+        node.next_round();
+    });
+    const Comparison result = game.play();
+    INFO("the second call of the store throws. What came out: " << text);
+    CHECK(text == "the store is gone");
+    CHECK(result);
+    CHECK(a.rounds.size() == 1);
+}
+
+}  // namespace dist::harness

@@ -1,0 +1,150 @@
+// Threads that go on one at a time, on clocks of a time that is nobody's: an hour of waiting costs
+// no time, and a seed says who is next wherever several could go on.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "course/runtime/clock.hpp"
+#include "course/runtime/error.hpp"
+#include "course/runtime/seeded.hpp"
+
+namespace dist::harness {
+
+/// One thread goes on until it passes, sleeps or ends; then one that is ready, drawn by the seed.
+/// Where all sleep, time goes on to when the first of them wakes.
+class VirtualTime {
+  public:
+    using Duration = Clock::Duration;
+    static constexpr std::int64_t kSteps = 20'000;            // in which a thread may go on
+    static constexpr Duration kEnd = std::chrono::hours(24);  // of this time
+
+    /// Goes through the code under test, and ends its thread: it went on for too long.
+    struct Endless : std::runtime_error {
+        using std::runtime_error::runtime_error;
+    };
+
+    explicit VirtualTime(std::uint64_t seed) : seed_(seed) {}
+
+    /// Runs each of these in a thread of its own. Returns how each ended: "", or the text of what
+    /// it threw.
+    std::vector<std::string> run(const std::vector<std::function<void()>>& plots) {
+        std::vector<std::string> ends(plots.size());
+        wakes_.assign(plots.size(), now_);
+        next();
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < plots.size(); ++i) {
+            threads.emplace_back([this, i, &plots, &ends] {
+                try {
+                    wait_for_turn(i);
+                    plots[i]();
+                } catch (const NotImplemented&) {
+                    not_started_ = std::current_exception();
+                } catch (const std::exception& error) {
+                    ends[i] = error.what();
+                }
+                const std::scoped_lock guard(lock_);
+                wakes_[i].reset();
+                next();
+            });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        if (not_started_) {
+            std::rethrow_exception(not_started_);
+        }
+        return ends;
+    }
+
+    /// Another thread may go on.
+    void pass() { sleep(Duration(0)); }
+
+    /// The thread whose turn it is goes on when so much time has passed.
+    void sleep(Duration duration) {
+        const std::size_t me = running_;
+        {
+            const std::scoped_lock guard(lock_);
+            wakes_[me] = now_ + duration;
+            next();
+        }
+        wait_for_turn(me);
+    }
+
+    [[nodiscard]] Duration now() const { return now_; }
+
+  private:
+    void wait_for_turn(std::size_t me) {
+        std::unique_lock guard(lock_);
+        changed_.wait(guard, [&] { return running_ == me; });
+        if (steps_ > kSteps) {
+            throw Endless("it looks again and again, and no time passes");
+        }
+        if (now_ > kEnd) {
+            throw Endless("it still waits after 24 hours of the test's time");
+        }
+    }
+
+    void next() {
+        ++steps_;
+        std::optional<Duration> first;
+        for (const auto& wake : wakes_) {
+            if (wake && (!first || *wake < *first)) {
+                first = wake;
+            }
+        }
+        if (!first) {
+            return;
+        }
+        now_ = std::max(now_, *first);
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < wakes_.size(); ++i) {
+            if (wakes_[i] && *wakes_[i] <= now_) {
+                ready.push_back(i);
+            }
+        }
+        running_ = ready[seeded_bits(seed_, static_cast<std::uint64_t>(steps_)) % ready.size()];
+        changed_.notify_all();
+    }
+
+    std::uint64_t seed_;
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::vector<std::optional<Duration>> wakes_;  // of each thread; none once it has ended
+    std::size_t running_ = 0;
+    std::exception_ptr not_started_;
+    std::int64_t steps_ = 0;
+    Duration now_{0};
+};
+
+/// The clock of one machine in such a time: it says more than others do, or less, by `skew`.
+class VirtualClock : public Clock {
+  public:
+    explicit VirtualClock(VirtualTime& time, Duration skew = Duration(0))
+        : time_(time), skew_(skew) {}
+
+    Duration now() override { return time_.now() + skew_; }
+
+    void sleep(Duration duration) override {
+        sleeps.push_back(duration);
+        time_.sleep(duration);
+    }
+
+    std::vector<Duration> sleeps;  // all there were
+
+  private:
+    VirtualTime& time_;
+    Duration skew_;
+};
+
+}  // namespace dist::harness
