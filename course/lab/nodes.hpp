@@ -8,7 +8,8 @@
 
 namespace dist::lab {
 
-/// How many ranks a node has: as the user says, or a machine where several have equally many; 0: ranks have no nodes.
+/// How many ranks a node has: as the user says, or a machine where several have equally many; 0:
+/// ranks have no nodes.
 ///
 /// Errors  UsageError if nodes would not be full.
 inline int ranks_of_a_node(const Options& options, const Machine& machine) {

@@ -25,7 +25,8 @@ inline std::vector<std::string> between_commas(const std::string& text) {
     return words;
 }
 
-/// "2,8,4" of an option --ranks: the numbers of ranks, or of what else it counts, ascending, each once.
+/// "2,8,4" of an option --ranks: the numbers of ranks, or of what else it counts, ascending, each
+/// once.
 ///
 /// Errors  UsageError if one is no number from `least` to `most`, or if there is none.
 inline std::vector<int> ranks_between_commas(

@@ -9,8 +9,9 @@
 
 namespace dist::cli {
 
-/// Every rank has a link of its own to a switch without limits, as fast in both directions at once. Where ranks have nodes,
-/// that is for messages from node to node; for those inside of a node each rank has another link, to a switch of the node.
+/// Every rank has a link of its own to a switch without limits, as fast in both directions at once.
+/// Where ranks have nodes, that is for messages from node to node; for those inside of a node each
+/// rank has another link, to a switch of the node.
 struct Cluster {
     double latency_s = 2e-6;         // of a message between two ranks, before its first byte
     double bytes_per_s = 1.25e9;     // of a link

@@ -105,7 +105,8 @@ std::string verdict_of(const Simulated& simulated, const Timed& time, bool best)
 
 using TimedCells = std::array<std::string, 9>;
 
-/// A line of the table; where it would not fit into a window, without messages and bytes; on nodes without the ratio instead.
+/// A line of the table; where it would not fit into a window, without messages and bytes; on nodes
+/// without the ratio instead.
 std::string timed_line(const TimedCells& cells, std::size_t columns, bool on_nodes) {
     constexpr std::size_t kWhole = 110;
     const auto& [ranks, size, algorithm, time, formula, ratio, messages, sent, gain] = cells;
@@ -120,7 +121,8 @@ std::string timed_line(const TimedCells& cells, std::size_t columns, bool on_nod
                  );
 }
 
-/// On nodes the bytes that cross from one to another stand in the place of all, and GB/s in that of the gain.
+/// On nodes the bytes that cross from one to another stand in the place of all, and GB/s in that of
+/// the gain.
 TimedCells timed_cells(
     const Simulated& simulated, const Cluster& cluster, const Timed& time, const Timed* naive
 ) {

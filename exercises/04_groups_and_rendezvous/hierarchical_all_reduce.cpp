@@ -8,8 +8,9 @@
 namespace dist {
 
 Nodes make_nodes(int per_node, const Communicator& comm) {
-    // TODO: one split by the number of the node, and one by the number in the node. Then the other function: three rings
-    // of chapter 03, one after the other. Which part of data does the one in the middle work on, and who divides a mean?
+    // TODO: one split by the number of the node, and one by the number in the node. Then the other
+    // function: three rings of chapter 03, one after the other. Which part of data does the one in
+    // the middle work on, and who divides a mean?
     throw NotImplemented("hierarchical_all_reduce");
 }
 

@@ -34,11 +34,10 @@ Nodes make_nodes(int per_node, const Communicator& comm);
 /// op      how two elements combine; mean adds up and divides by L * M, once.
 /// nodes   as make_nodes() makes them. Collective: all ranks of all nodes make this call.
 ///
-/// Cost    per rank at most 2(L-1) messages and 2(L-1)ceil(n/L) floats to its node, 2(M-1) messages and
-///         2(M-1)ceil(ceil(n/L)/M) floats to other nodes, in 2(L-1) + 2(M-1) rounds; partners are the
-///         neighbours on both rings. A flat ring of p = LM ranks sends as many floats a rank; but of its links the one that
-///         leaves a node carries 2(p-1)n/p of them: more than L times as many. Memory for two chunks of ceil(n/L) floats
-///         beside data, at most.
+/// Cost    per rank at most 2(L-1) messages and 2(L-1)ceil(n/L) floats to its node, 2(M-1) messages
+///         and 2(M-1)ceil(ceil(n/L)/M) floats to other nodes, in 2(L-1) + 2(M-1) rounds; partners
+///         are the neighbours on both rings. Memory for two chunks of ceil(n/L) floats beside data,
+///         at most.
 /// Errors  dist::Error if a message fails.
 /// Source  Horovod, horovod/common/ops/nccl_operations.cc, NCCLHierarchicalAllreduce; Cho et al. (2019),
 ///         "BlueConnect: Decomposing all-reduce for deep learning on heterogeneous network hierarchy".

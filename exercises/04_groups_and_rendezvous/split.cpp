@@ -24,8 +24,9 @@ std::vector<int> ordered_members(
 }
 
 Group Groups::split(const std::string& name, int color, int key) {
-    // TODO: what does each rank have to know of all others before it can tell who is in its group, in which order, and
-    // who makes another call? One MPI_Allgather brings it. seeded_bits(bits, c) mixes a letter into a fingerprint.
+    // TODO: what does each rank have to know of all others before it can tell who is in its group,
+    // in which order, and who makes another call? One MPI_Allgather brings it. seeded_bits(bits, c)
+    // mixes a letter into a fingerprint.
     throw NotImplemented("split");
 }
 

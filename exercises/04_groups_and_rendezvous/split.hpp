@@ -57,7 +57,8 @@ class Group {
     const Communicator* comm_ = nullptr;
 };
 
-/// The ranks that give `color`, ordered by key, and among equal keys by rank: what every rank finds out for itself.
+/// The ranks that give `color`, ordered by key, and among equal keys by rank: what every rank finds
+/// out for itself.
 ///
 /// color   >= 0; of MPI_UNDEFINED there are none.
 /// colors  of all ranks of a communicator, by rank; and so are keys. Any number of them.
@@ -74,8 +75,8 @@ class Groups {
     explicit Groups(const Communicator& comm) : comm_(comm) {}
 
     /// Ranks that give the same color form a group, in the order of ordered_members().
-    /// The groups of the first call have context 1, those of the second one context 2, and so on; a call that throws
-    /// does not count.
+    /// The groups of the first call have context 1, those of the second one context 2, and so on; a
+    /// call that throws does not count.
     ///
     /// name    of this call: "rows". All ranks of the communicator give the same one, since all make the same calls in the
     ///         same order. It tells the calls apart where they do not: any bytes, of any number.
@@ -83,12 +84,13 @@ class Groups {
     /// key     any int.
     ///
     /// Cost    collective: every rank of the communicator makes this call. One MPI_Allgather, of so many bytes a rank
-    ///         whatever the name's length, and no message beside it. So a fingerprint of the name travels: a piece of it
-    ///         would take calls for the same whose names begin alike.
+    ///         whatever the name's length, and no message beside it. So a fingerprint of the name
+    ///         travels: a piece of it would take calls for the same whose names begin alike.
     /// Errors  std::invalid_argument, before any message, if color is negative and not MPI_UNDEFINED. dist::Error, on all
-    ///         ranks, if some give another name than rank 0: the text names the first such rank, and what these two call
-    ///         as far as this rank knows, which is where it is the same as its own. After kContexts calls there
-    ///         are no more contexts: dist::Error, before any message.
+    ///         ranks, if some give another name than rank 0: the text names the first such rank,
+    ///         and what these two call as far as this rank knows, which is where it is the same as
+    ///         its own. After kContexts calls there are no more contexts: dist::Error, before any
+    ///         message.
     /// Source  MPI 3.1 standard, section 6.4.2, MPI_Comm_split; PyTorch, torch.distributed.new_group, whose callers
     ///         have to keep the same order, and are not told when they do not.
     Group split(const std::string& name, int color, int key);

@@ -27,7 +27,8 @@ inline std::vector<Names> names() {
         {"of which one ends with a zero", "a", std::string("a\0", 2)}};
 }
 
-/// Whether the text names the rank, no other one than rank 0 beside it, and `own` where this rank knows it.
+/// Whether the text names the rank, no other one than rank 0 beside it, and `own` where this rank
+/// knows it.
 inline Comparison tells(
     const std::string& text, int rank, const std::string& own, const Communicator& comm
 ) {

@@ -13,7 +13,8 @@
 
 namespace dist::harness {
 
-/// Each rank of the group tells the next one its number in the communicator. Did the previous one's come?
+/// Each rank of the group tells the next one its number in the communicator. Did the previous one's
+/// come?
 inline Comparison passes_on(const Group& group, int tag = 0) {
     const int p = group.size();
     const int r = group.rank();
@@ -50,7 +51,8 @@ inline Comparison same_tag(int got, int context, int tag) {
     return {got == expected, text};
 }
 
-/// passes_on(), and whether its messages carry the tags of this context. Every rank of `comm` makes this call.
+/// passes_on(), and whether its messages carry the tags of this context. Every rank of `comm` makes
+/// this call.
 inline Comparison passes_on_in(int context, const Group& group, int tag, const Communicator& comm) {
     Comparison arrived;
     const Traffic traffic = record(comm, [&] { arrived = passes_on(group, tag); });
@@ -85,7 +87,8 @@ inline std::string channel_text(int channel) {
     return channel == 0 ? "the communicator" : "the group of call " + std::to_string(channel);
 }
 
-/// Rank 0 has two messages to rank 1 under way, the one of `a` first; rank 1 receives them in either order.
+/// Rank 0 has two messages to rank 1 under way, the one of `a` first; rank 1 receives them in
+/// either order.
 inline void two_under_way(const Channels& channels, int a, int b, bool a_first) {
     const int r = channels.comm.rank();
     const auto of_a = input(5, 0, 1);

@@ -1,4 +1,5 @@
-// Who is to be in a group, and in which order: tables of colors and keys, and what has to come of them.
+// Who is to be in a group, and in which order: tables of colors and keys, and what has to come of
+// them.
 #pragma once
 
 #include <algorithm>
@@ -190,7 +191,8 @@ inline Given without_groups(int p) {
     );
 }
 
-/// Every color of a table has the members that it must have, and a color that nobody gives has none.
+/// Every color of a table has the members that it must have, and a color that nobody gives has
+/// none.
 inline void check_table(const Given& table) {
     INFO((table.colors.size() <= 17 ? text_of(table) : table.what + ", 1000 ranks"));
     for (int r = 0; r < std::min<int>(5, static_cast<int>(table.colors.size())); ++r) {

@@ -1,4 +1,5 @@
-// hierarchical_all_reduce: the reduction on every rank; what crosses from node to node is counted by edge.
+// hierarchical_all_reduce: the reduction on every rank; what crosses from node to node is counted
+// by edge.
 #include "exercises/04_groups_and_rendezvous/hierarchical_all_reduce.hpp"
 
 #include <algorithm>
@@ -92,7 +93,8 @@ Attempt attempt(const PerNode& per_node) {
             }};
 }
 
-/// Nodes of L ranks, and the worlds that hold whole ones; three nodes of two first, which tell most.
+/// Nodes of L ranks, and the worlds that hold whole ones; three nodes of two first, which tell
+/// most.
 struct Shape {
     int per_node;
     std::vector<int> worlds;
@@ -124,7 +126,8 @@ std::set<int> on_ring(int place, int size, int first, int stride) {
     return {first + (place + 1) % size * stride, first + (place - 1 + size) % size * stride};
 }
 
-/// Every chunk leaves and comes: in `steps` steps of each half, all chunks but the longest, and none that is longer.
+/// Every chunk leaves and comes: in `steps` steps of each half, all chunks but the longest, and
+/// none that is longer.
 EdgeCost ring_cost(std::size_t least, std::size_t longest, int ranks, const std::set<int>& among) {
     const long messages = 2L * (ranks - 1);
     return {
@@ -218,7 +221,8 @@ TEST_CASE("make_nodes finds the ranks of a node, and those with the same number 
 }
 
 TEST_CASE("make_nodes refuses nodes without ranks, and those that are not all full") {
-    // -p comes before -1: it gives colors that MPI takes, and -1 gives negative ones, for which some ranks wait
+    // -p comes before -1: it gives colors that MPI takes, and -1 gives negative ones, for which
+    // some ranks wait
     const auto numbers = [](int p) { return std::vector{0, -p, -1, INT_MIN, 4, p + 1, 2 * p}; };
     on_ranks_each(
         {6, 1, 5}, [&](int p) { return numbers(p).size(); },

@@ -1,4 +1,5 @@
-// split: who is in a group, and in which order; messages that never meet; ranks that make another call.
+// split: who is in a group, and in which order; messages that never meet; ranks that make another
+// call.
 #include "exercises/04_groups_and_rendezvous/split.hpp"
 
 #include "course/protocol/counted.hpp"

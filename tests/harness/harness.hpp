@@ -155,8 +155,8 @@ std::set<int> neighbours(const Communicator& comm);
 Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm);
 
 /// Names MPI calls that the exercise asks to build; a call inside on_ranks then ends the test as
-/// `forbidden`. One at file scope of a test. "collectives" stands for all of them, "communicators" for all calls that
-/// make one.
+/// `forbidden`. One at file scope of a test. "collectives" stands for all of them, "communicators"
+/// for all calls that make one.
 class Forbid {
   public:
     Forbid(std::initializer_list<const char*> calls, const char* sentence);

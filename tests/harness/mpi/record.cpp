@@ -52,7 +52,8 @@ std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communica
     return by_rank;
 }
 
-// The rank in `comm` of a rank of the job; -1 if it has none. A message may have gone through another communicator.
+// The rank in `comm` of a rank of the job; -1 if it has none. A message may have gone through
+// another communicator.
 int rank_in(const Communicator& comm, int rank_of_job) {
     const std::vector<int>& members = group_of(comm.handle()).members;
     const auto found = std::ranges::find(members, rank_of_job);

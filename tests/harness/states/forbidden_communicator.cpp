@@ -1,4 +1,4 @@
-// MPI_Comm_split_type, which this program may not call, as little as any other one that makes a communicator.
+// MPI_Comm_split_type, which makes a communicator, and which this program may not call.
 // state: forbidden
 // says: MPI_Comm_split_type was called
 // says: This program may not call it

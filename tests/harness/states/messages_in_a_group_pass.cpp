@@ -1,5 +1,5 @@
-// Right: a test makes a call that Forbid names; and a message that went through another communicator is recorded by the
-// ranks of the one that record() was given.
+// Right: a test makes a call that Forbid names; and a message that went through another
+// communicator is recorded by the ranks of the one that record() was given.
 // state: pass
 
 #include "tests/harness/harness.hpp"

@@ -35,8 +35,8 @@ struct EdgeCost {
     std::set<int> among = {};  // all receivers are of these
 };
 
-/// Whether both are within their cost; otherwise it says by how much they are not: "to other nodes it sent 64 bytes, where
-/// at most 16 are right; ...".
+/// Whether both are within their cost; otherwise it says by how much they are not: "to other nodes
+/// it sent 64 bytes, where at most 16 are right; ...".
 Comparison within(const SentByNode& sent, const EdgeCost& inside, const EdgeCost& outside);
 
 }  // namespace dist::harness

@@ -1,4 +1,5 @@
-// Four halves of rings, as BlueConnect has them: the mean is divided where all of the sum is, in the middle.
+// Four halves of rings, as BlueConnect has them: the mean is divided where all of the sum is, in
+// the middle.
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/03_ring_and_tree/ring_all_gather.hpp"
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"

@@ -1,5 +1,5 @@
-// Numbers of 64 bits, gathered in place; groups as sorted pairs of key and rank; messages by MPI_Send and MPI_Recv, and
-// std::hash for the name, since all ranks are the same program.
+// Numbers of 64 bits, gathered in place; groups as sorted pairs of key and rank; messages by
+// MPI_Send and MPI_Recv, and std::hash for the name, since all ranks are the same program.
 #include <algorithm>
 #include <array>
 #include <cstdint>
