@@ -99,6 +99,10 @@ void tree_all_reduce(const Call& call) {
     tree_broadcast(call.data, call.root, call.comm);
 }
 
+void hierarchical(const Call& call) {
+    hierarchical_all_reduce(call.data, call.op, *call.nodes);
+}
+
 void automatic(const Call& call) {
     call.chosen(call);
 }

@@ -6,6 +6,7 @@
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/shared_buffer.hpp"
+#include "exercises/04_groups_and_rendezvous/hierarchical_all_reduce.hpp"
 
 namespace dist::lab {
 
@@ -22,6 +23,7 @@ struct Call {
     const Communicator& comm;
     SharedBuffer* shared = nullptr;  // for algorithms in shared memory: data is this rank's part
     Run chosen = nullptr;            // what `auto` is to run: see choice.hpp
+    const Nodes* nodes = nullptr;    // of these ranks, for algorithms that need them
 };
 
 void naive_all_reduce(const Call& call);
@@ -29,6 +31,7 @@ void ring(const Call& call);
 void recursive_doubling(const Call& call);
 void halving_doubling(const Call& call);
 void tree_all_reduce(const Call& call);
+void hierarchical(const Call& call);
 void automatic(const Call& call);
 void shared_memory(const Call& call);
 void mpi_all_reduce(const Call& call);

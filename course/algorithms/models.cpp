@@ -23,6 +23,21 @@ double tree_all_reduce_s(std::size_t bytes, int p, const LinkCost& link) {
     return tree_reduce_s(bytes, p, link) + tree_broadcast_s(bytes, p, link);
 }
 
+double ring_on_nodes_s(std::size_t bytes, int p, const NodeCosts& costs) {
+    const bool one_node = p == costs.per_node;
+    return all_reduce_s<AllReduceAlgorithm::ring>(
+        bytes, p, one_node ? costs.inside : costs.between
+    );
+}
+
+double hierarchical_s(std::size_t bytes, int p, const NodeCosts& costs) {
+    // one ring in the node, whose two halves stand before and behind the one across
+    const std::size_t chunk_bytes = bytes / static_cast<std::size_t>(costs.per_node);
+    constexpr auto kRing = AllReduceAlgorithm::ring;
+    return all_reduce_s<kRing>(bytes, costs.per_node, costs.inside) +
+           all_reduce_s<kRing>(chunk_bytes, p / costs.per_node, costs.between);
+}
+
 double naive_broadcast_s(std::size_t bytes, int p, const LinkCost& link) {
     return (p - 1) * message_s(static_cast<double>(bytes), link);
 }

@@ -11,6 +11,20 @@ namespace dist::lab {
 /// p       ranks; 1 needs no message.
 using Model = double (*)(std::size_t bytes, int p, const LinkCost& link);
 
+/// Nodes of equally many ranks, with one network inside of each and another one between them.
+struct NodeCosts {
+    int per_node = 1;
+    LinkCost inside;
+    LinkCost between;
+};
+
+/// As Model, on p ranks that are dealt out to nodes one node after the other.
+using NodeModel = double (*)(std::size_t bytes, int p, const NodeCosts& costs);
+
+/// In each step some rank waits for the slow network, and all others for that one.
+double ring_on_nodes_s(std::size_t bytes, int p, const NodeCosts& costs);
+double hierarchical_s(std::size_t bytes, int p, const NodeCosts& costs);
+
 /// The course's own formulas (exercise cost_model).
 template <AllReduceAlgorithm algorithm>
 double all_reduce_s(std::size_t bytes, int p, const LinkCost& link) {

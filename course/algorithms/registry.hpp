@@ -43,8 +43,10 @@ struct Algorithm {
     std::string_view what;  // for the table's header
     Run run;                // nullptr for `mine`, `tcp` and `gloo` until they are loaded
     Means means = Means::messages;
-    std::string_view exercise = {};  // whose answer does it; of two, the one that reduces
-    Model model_s = nullptr;         // its time, where the course has a formula
+    std::string_view exercise = {};    // whose answer does it; of two, the one that reduces
+    Model model_s = nullptr;           // its time, where the course has a formula
+    NodeModel node_model_s = nullptr;  // the same on nodes
+    bool needs_nodes = false;          // it runs only where Call::nodes is set
 };
 
 /// The collective of that name.

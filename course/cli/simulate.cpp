@@ -158,6 +158,7 @@ void add_simulate(Command& app, Context& context) {
     command.add_option("--as", arguments->as, "Use this file in place of the exercise's own");
     command.add_option("--sizes", arguments->sizes, "Bytes, with K, M or G").capture_default_str();
     add_cluster_options(command, arguments->cluster);
+    add_node_options(command, arguments->cluster);
     command.add_option(
         "--algorithms", arguments->algorithms, "Only these: naive,ring,tree,auto,mine,mpi,..."
     );
@@ -182,6 +183,10 @@ void add_simulate(Command& app, Context& context) {
         "fastest.\n"
         "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
         "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
+        "With --per-node ranks have nodes. Then crossing is what all ranks send to other\n"
+        "nodes, GB/s the bytes that the busiest rank must send, over the time, and formula\n"
+        "is there for ring and hierarchical.\n"
+        "  ./shardlings simulate all_reduce --nodes 2,16 --per-node 8\n"
         "simulate train predicts a training step from such times: simulate train --help"
     );
     const Command train = add_simulate_train(command, context);

@@ -37,6 +37,27 @@ void add_cluster_options(Command& command, ClusterArguments& arguments) {
     );
 }
 
+void add_node_options(Command& command, ClusterArguments& arguments) {
+    command.add_option(
+        "--nodes", arguments.nodes, "Numbers of nodes to simulate, in the place of --ranks"
+    );
+    command
+        .add_option(
+            "--per-node", arguments.per_node,
+            "Ranks of a node, which has a network of its own inside; --latency and --bandwidth are "
+            "those between nodes, where each rank has a link"
+        )
+        .between(1, kMostRanks);
+    command.add_option("--inside-latency", arguments.inside_latency, "Latency inside of a node")
+        .capture_default_str();
+    command
+        .add_option(
+            "--inside-bandwidth", arguments.inside_bandwidth,
+            "Bandwidth of each rank's link inside of a node, a second"
+        )
+        .capture_default_str();
+}
+
 Cluster cluster_of(const ClusterArguments& arguments) {
     Cluster cluster;
     cluster.latency_s = parse_seconds("--latency", arguments.latency);
@@ -49,11 +70,42 @@ Cluster cluster_of(const ClusterArguments& arguments) {
             throw UsageError("--platform: there is no file " + arguments.platform);
         }
     }
+    cluster.per_node = arguments.per_node;
+    cluster.inside_latency_s = parse_seconds("--inside-latency", arguments.inside_latency);
+    cluster.inside_bytes_per_s =
+        parse_bytes_per_s("--inside-bandwidth", arguments.inside_bandwidth);
     return cluster;
 }
 
 std::vector<int> ranks_of(const ClusterArguments& arguments) {
-    return ranks_between_commas(arguments.ranks, 2, kMostRanks);
+    const int per_node = arguments.per_node;
+    if (arguments.nodes.empty()) {
+        std::vector<int> ranks = ranks_between_commas(arguments.ranks, 2, kMostRanks);
+        for (const int p : ranks) {
+            if (per_node > 0 && p % per_node != 0) {
+                throw UsageError(fmt::format(
+                    "--ranks {}: that is no whole number of nodes of {}; give --nodes instead", p,
+                    per_node
+                ));
+            }
+        }
+        return ranks;
+    }
+    if (per_node == 0) {
+        throw UsageError("--nodes needs --per-node: how many ranks has each?");
+    }
+    if (arguments.ranks != ClusterArguments().ranks) {
+        throw UsageError("--ranks and --nodes both say how many ranks there are: give one of them");
+    }
+    std::vector<int> ranks =
+        ranks_between_commas(arguments.nodes, 1, kMostRanks / per_node, "nodes");
+    for (int& p : ranks) {
+        p *= per_node;
+    }
+    if (ranks.front() < 2) {
+        throw UsageError("--nodes 1 --per-node 1: one rank has nobody to talk to");
+    }
+    return ranks;
 }
 
 void expect_simulated_ranks(const Exercise& exercise) {

@@ -16,10 +16,17 @@ struct ClusterArguments {
     std::string bandwidth = "10Gbit";
     std::string compute = {};
     std::string platform = {};
+    std::string nodes = {};  // empty: as many as --ranks has
+    int per_node = 0;        // 0: ranks have no nodes
+    std::string inside_latency = "500ns";
+    std::string inside_bandwidth = "100Gbit";
 };
 
 /// `arguments` live as long as the command.
 void add_cluster_options(Command& command, ClusterArguments& arguments);
+
+/// What describes nodes with a network of their own.
+void add_node_options(Command& command, ClusterArguments& arguments);
 
 /// Errors  UsageError
 Cluster cluster_of(const ClusterArguments& arguments);

@@ -26,6 +26,7 @@
 #include "course/lab/measure.hpp"
 #include "course/lab/measured.hpp"
 #include "course/lab/mine.hpp"
+#include "course/lab/nodes.hpp"
 #include "course/lab/options.hpp"
 #include "course/lab/outputs.hpp"
 #include "course/lab/over_tcp.hpp"
@@ -74,6 +75,9 @@ void choose_algorithms(Measured& measured, const Options& options, const Communi
         std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.name == "gloo"; }) >
             0) {
         measured.notes.emplace_back("gloo is left out: its row adds up");
+    }
+    if (ranks_of_a_node(options, measured.machine) == 0) {
+        leave_out_nodes(measured, options);
     }
     if (measured.machine.ranks_per_node < comm.size()) {
         const auto left_out = std::erase_if(measured.algorithms, [](const Algorithm& a) {
@@ -138,6 +142,14 @@ class Measuring {
             measured_.collective, sizes_bytes_.back() / sizeof(float), comm_, options_.seed,
             options_.op
         );
+        if (const int per_node = ranks_of_a_node(options_, measured_.machine); per_node > 0) {
+            workspace_->deal_out(per_node, comm_);
+            if (has("hierarchical")) {
+                measured_.notes.push_back(fmt::format(
+                    "hierarchical: every {} ranks in a row are taken for a node", per_node
+                ));
+            }
+        }
     }
 
     /// Measures naive and ring between the sizes where one, and where the other is the faster.

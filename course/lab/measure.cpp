@@ -88,7 +88,7 @@ Timings play_round(
         Call call{round.data,           round.workspace.input(round.data.size()),
                   round.workspace.op(), 0,
                   round.comm,           nullptr,
-                  round.chosen};
+                  round.chosen,         round.workspace.nodes()};
         if (algorithm.means == Means::shared_memory) {
             call.data = round.shared->of(round.comm.rank());
             call.shared = round.shared;
@@ -174,6 +174,10 @@ Workspace::Workspace(
       expected_(n) {
     const std::vector<float> input = contribution(n, rank_, seed_, op_);
     std::copy(input.begin(), input.end(), input_.data());
+}
+
+void Workspace::deal_out(int per_node, const Communicator& comm) {
+    nodes_.emplace(make_nodes(per_node, comm));
 }
 
 void Workspace::expect(std::size_t n) {

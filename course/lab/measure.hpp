@@ -70,6 +70,12 @@ class Workspace {
         return input_.span().first(n);
     }
 
+    /// From here on ranks have nodes of so many, in a row. Every rank of `comm` makes this call.
+    void deal_out(int per_node, const Communicator& comm);
+
+    /// Of this rank; nullptr where ranks have none.
+    [[nodiscard]] const Nodes* nodes() const { return nodes_ ? &*nodes_ : nullptr; }
+
     /// From here on results of n elements are looked at.
     void expect(std::size_t n);
 
@@ -88,6 +94,7 @@ class Workspace {
     Buffer data_;
     Buffer input_;
     Buffer expected_;
+    std::optional<Nodes> nodes_;
 };
 
 /// One timed call on this rank: ranks are aligned first by two barriers.

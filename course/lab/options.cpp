@@ -115,6 +115,13 @@ void add_what(CLI::App& app, Options& options, Sizes& sizes) {
         ->delimiter(',')
         ->check(CLI::PositiveNumber)
         ->allow_extra_args(false);
+    app.add_option(
+           "--per-node", options.per_node,
+           "Ranks of a node, for hierarchical: as if each so many were a machine (default: those "
+           "of "
+           "a machine, where there are several)"
+    )
+        ->check(CLI::PositiveNumber);
     app.add_option("--mine", options.mine, "Library with your own code, for the algorithm mine");
     app.add_option(
         "--over-tcp", options.over_tcp,

@@ -16,6 +16,7 @@ struct Options {
     std::vector<std::size_t> sizes_bytes;  // ascending, each once, multiples of 4
     std::vector<std::string> algorithms;   // empty: all
     std::vector<int> ranks;                // ascending, each once; empty: all there are
+    int per_node = 0;                      // ranks of a node; 0: those of a machine
     std::string mine;                      // the student's library; empty: none
     std::string over_tcp;                  // path of the library for the algorithm tcp; empty: none
     double budget_s = 0.5;                 // for each size and algorithm

@@ -13,8 +13,8 @@ struct Style {
     int mark;  // gnuplot's number
 };
 
-/// Okabe and Ito's colours, and three of Tol's, which people who are colour-blind can tell apart. No two
-/// share a colour or a mark, so that neither alone has to be told apart.
+/// Okabe and Ito's colours, and four of Tol's, which people who are colour-blind can tell apart. No
+/// two share a colour or a mark, so that neither alone has to be told apart.
 inline constexpr std::array kStyles = {
     Style{"#000000", 7},   // full circle
     Style{"#0072B2", 5},   // full square
@@ -26,6 +26,7 @@ inline constexpr std::array kStyles = {
     Style{"#882255", 2},   // cross
     Style{"#999933", 3},   // star
     Style{"#332288", 12},  // diamond
+    Style{"#117733", 8},   // triangle
 };
 
 /// A gnuplot string. Of a strange file name, what no SVG may hold becomes '?'.

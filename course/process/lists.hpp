@@ -25,10 +25,13 @@ inline std::vector<std::string> between_commas(const std::string& text) {
     return words;
 }
 
-/// "2,8,4" of an option --ranks: the numbers of ranks, ascending, each once.
+/// "2,8,4" of an option --ranks: the numbers of ranks, or of what else it counts, ascending, each
+/// once.
 ///
 /// Errors  UsageError if one is no number from `least` to `most`, or if there is none.
-inline std::vector<int> ranks_between_commas(const std::string& text, int least, int most) {
+inline std::vector<int> ranks_between_commas(
+    const std::string& text, int least, int most, const std::string& counted = "ranks"
+) {
     std::set<int> ranks;
     for (const std::string& word : between_commas(text)) {
         int number = 0;
@@ -36,13 +39,14 @@ inline std::vector<int> ranks_between_commas(const std::string& text, int least,
         const auto [rest, error] = std::from_chars(word.data(), end, number);
         if (error != std::errc() || rest != end || number < least || number > most) {
             throw UsageError(fmt::format(
-                "--ranks {}: \"{}\" is no number of ranks from {} to {}", text, word, least, most
+                "--{} {}: \"{}\" is no number of {} from {} to {}", counted, text, word, counted,
+                least, most
             ));
         }
         ranks.insert(number);
     }
     if (ranks.empty()) {
-        throw UsageError("--ranks names none");
+        throw UsageError("--" + counted + " names none");
     }
     return {ranks.begin(), ranks.end()};
 }

@@ -59,6 +59,53 @@ void write_platform(const Cluster& cluster, int ranks, const fs::path& file) {
     );
 }
 
+/// Of each message the route with the fewest links is taken: two on a node, four between nodes.
+void write_nodes(const Cluster& cluster, int ranks, const fs::path& file) {
+    std::ofstream out(file);
+    const auto link = [&](const std::string& name, double bytes_per_s, double latency_s) {
+        out << fmt::format(
+            "<link id=\"{}\" bandwidth=\"{:.17g}Bps\" latency=\"{:.17g}s\" "
+            "sharing_policy=\"SPLITDUPLEX\"/>\n",
+            name, bytes_per_s, latency_s / 2
+        );
+    };
+    const auto route = [&](const std::string& from, const std::string& to,
+                           const std::string& links) {
+        out << fmt::format(
+            "<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">{}</route>\n", from, to, links
+        );
+    };
+    out << "<?xml version=\"1.0\"?>\n"
+           "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+           "<platform version=\"4.1\"><zone id=\"cluster\" routing=\"DijkstraCache\">\n";
+    for (int rank = 0; rank < ranks; ++rank) {
+        out << fmt::format("<host id=\"node-{}\" speed=\"1Gf\"/>\n", rank);
+    }
+    out << "<router id=\"between\"/>\n";
+    for (int node = 0; node < ranks / cluster.per_node; ++node) {
+        out << fmt::format("<router id=\"inside-{}\"/>\n", node);
+    }
+    out << "<link id=\"longer\" bandwidth=\"1e18Bps\" latency=\"0s\" "
+           "sharing_policy=\"FATPIPE\"/>\n";
+    for (int rank = 0; rank < ranks; ++rank) {
+        link(fmt::format("in-{}", rank), cluster.inside_bytes_per_s, cluster.inside_latency_s);
+        link(fmt::format("out-{}", rank), cluster.bytes_per_s, cluster.latency_s);
+    }
+    const auto through = [](const std::string& name, int rank, const char* direction) {
+        return fmt::format("<link_ctn id=\"{}-{}\" direction=\"{}\"/>", name, rank, direction);
+    };
+    const std::string longer = "<link_ctn id=\"longer\"/>";
+    for (int rank = 0; rank < ranks; ++rank) {
+        const std::string host = fmt::format("node-{}", rank);
+        const std::string inside = fmt::format("inside-{}", rank / cluster.per_node);
+        route(host, inside, through("in", rank, "UP"));
+        route(inside, host, through("in", rank, "DOWN"));
+        route(host, "between", through("out", rank, "UP") + longer);
+        route("between", host, longer + through("out", rank, "DOWN"));
+    }
+    out << "</zone></platform>\n";
+}
+
 }  // namespace
 
 double parse_seconds(const std::string& option, const std::string& text) {
@@ -109,7 +156,8 @@ std::vector<std::string> on_cluster(
             hosts << "node-" << rank << '\n';
         }
         hosts.close();
-        write_platform(cluster, ranks, folder / "platform.xml");
+        (cluster.per_node > 0 ? write_nodes : write_platform
+        )(cluster, ranks, folder / "platform.xml");
         if (!hosts || fs::file_size(folder / "platform.xml") == 0) {
             throw CommandError(exit_status::kOurs, "cannot write to " + folder.string());
         }

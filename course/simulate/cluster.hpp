@@ -10,11 +10,16 @@
 namespace dist::cli {
 
 /// Every rank has a link of its own to a switch without limits, as fast in both directions at once.
+/// Where ranks have nodes, that is for messages from node to node; for those inside of a node each
+/// rank has another link, to a switch of the node.
 struct Cluster {
     double latency_s = 2e-6;         // of a message between two ranks, before its first byte
     double bytes_per_s = 1.25e9;     // of a link
     double add_s_per_byte = 0;       // what a rank takes to add; 0: nothing
-    std::filesystem::path platform;  // SimGrid's description in the place of the first two
+    std::filesystem::path platform;  // SimGrid's description in the place of the networks
+    int per_node = 0;                // ranks of a node, one node after the other; 0: no nodes
+    double inside_latency_s = 0;     // the same inside of a node
+    double inside_bytes_per_s = 0;
 };
 
 /// "2us", "0.5ms", "1s": seconds.

@@ -153,7 +153,8 @@ std::string picture_of(const Simulated& simulated, const Cluster& cluster) {
     const std::string where =
         cluster.platform.empty()
             ? fmt::format(
-                  "{:.4g} Gbit/s, {}", cluster.bytes_per_s * 8e-9, in_seconds(cluster.latency_s)
+                  "{:.4g} Gbit/s, {}{}", cluster.bytes_per_s * 8e-9, in_seconds(cluster.latency_s),
+                  cluster.per_node > 0 ? fmt::format(" between nodes of {}", cluster.per_node) : ""
               )
             : cluster.platform.filename().string();
     return fmt::format(

@@ -105,8 +105,9 @@ std::string verdict_of(const Simulated& simulated, const Timed& time, bool best)
 
 using TimedCells = std::array<std::string, 9>;
 
-/// A line of the table; where it would not fit into a window, without messages and bytes.
-std::string timed_line(const TimedCells& cells, std::size_t columns) {
+/// A line of the table; where it would not fit into a window, without messages and bytes; on nodes
+/// without the ratio instead.
+std::string timed_line(const TimedCells& cells, std::size_t columns, bool on_nodes) {
     constexpr std::size_t kWhole = 110;
     const auto& [ranks, size, algorithm, time, formula, ratio, messages, sent, gain] = cells;
     return columns >= kWhole
@@ -116,12 +117,19 @@ std::string timed_line(const TimedCells& cells, std::size_t columns) {
                  )
                : fmt::format(
                      "{:>6} {:>8} {:<18} {:>9} {:>9} {:>7} {:>8}", ranks, size, algorithm, time,
-                     formula, ratio, gain
+                     formula, on_nodes ? sent : ratio, gain
                  );
 }
 
-TimedCells timed_cells(const Simulated& simulated, const Timed& time, const Timed* naive) {
+/// On nodes the bytes that cross from one to another stand in the place of all, and GB/s in that of
+/// the gain.
+TimedCells timed_cells(
+    const Simulated& simulated, const Cluster& cluster, const Timed& time, const Timed* naive
+) {
     const bool measured = !simulated.by_formula;
+    const bool on_nodes = cluster.per_node > 0;
+    const long sent = on_nodes ? time.crossing : time.bytes;
+    const double bus_bytes = time.bus_factor * static_cast<double>(time.size_bytes);
     return {
         std::to_string(time.ranks),
         in_words(time.size_bytes),
@@ -130,8 +138,10 @@ TimedCells timed_cells(const Simulated& simulated, const Timed& time, const Time
         time.model_s < 0 ? "-" : in_seconds(time.model_s),
         time.model_s <= 0 || !measured ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
         time.messages < 0 ? "-" : std::to_string(time.messages),
-        time.bytes < 0 ? "-" : amount(static_cast<double>(time.bytes)),
-        naive == nullptr ? "-" : fmt::format("{:.2f}", naive->seconds / time.seconds)};
+        sent < 0 ? "-" : amount(static_cast<double>(sent)),
+        on_nodes           ? fmt::format("{:.4g}", 1e-9 * bus_bytes / time.seconds)
+        : naive == nullptr ? "-"
+                           : fmt::format("{:.2f}", naive->seconds / time.seconds)};
 }
 
 std::set<int> ranks_in(const std::vector<Timed>& times) {
@@ -216,6 +226,16 @@ std::string place_of(const Cluster& cluster) {
         cluster.add_s_per_byte > 0
             ? fmt::format(", {:.3g} GB/s to add", 1e-9 / cluster.add_s_per_byte)
             : ", adding takes no time";
+    if (cluster.per_node > 0) {
+        return fmt::format(
+            "nodes of {} ranks, {:.4g} Gbit/s for each and {} inside, {:.4g} Gbit/s for each and "
+            "{} "
+            "between nodes{}",
+            cluster.per_node, cluster.inside_bytes_per_s * 8e-9,
+            in_seconds(cluster.inside_latency_s), cluster.bytes_per_s * 8e-9,
+            in_seconds(cluster.latency_s), adds
+        );
+    }
     return fmt::format(
         "{:.4g} Gbit/s for each rank, {} from rank to rank{}", cluster.bytes_per_s * 8e-9,
         in_seconds(cluster.latency_s), adds
@@ -229,10 +249,11 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster, std::si
         simulated.by_formula ? "by its formulas, without a simulation" : "on a simulated cluster",
         place_of(cluster)
     );
+    const bool on_nodes = cluster.per_node > 0;
     text += timed_line(
-                {"# ranks", "size", "algorithm", "time", "formula", "ratio", "messages", "sent",
-                 "vs naive"},
-                columns
+                {"# ranks", "size", "algorithm", "time", "formula", "ratio", "messages",
+                 on_nodes ? "crossing" : "sent", on_nodes ? "GB/s" : "vs naive"},
+                columns, on_nodes
             ) +
             "\n";
     std::set<Point> points;
@@ -245,8 +266,9 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster, std::si
             if (Point(time.ranks, time.size_bytes) == point) {
                 const auto winner = best.find(point);
                 const bool wins = winner != best.end() && winner->second == &time;
-                text += timed_line(timed_cells(simulated, time, naive), columns) +
-                        verdict_of(simulated, time, wins) + "\n";
+                text +=
+                    timed_line(timed_cells(simulated, cluster, time, naive), columns, on_nodes) +
+                    verdict_of(simulated, time, wins) + "\n";
             }
         }
     }
@@ -267,13 +289,13 @@ std::string table_of(const Simulated& simulated, const Cluster& cluster, std::si
 
 std::string csv_of(const Simulated& simulated) {
     std::string text =
-        "collective,algorithm,ranks,size_bytes,seconds,model_s,messages,bytes,wrong\n";
+        "collective,algorithm,ranks,size_bytes,seconds,model_s,messages,bytes,wrong,crossing\n";
     const auto known = [](auto x) { return x < 0 ? "" : fmt::format("{}", x); };
     for (const Timed& time : simulated.times) {
         text += fmt::format(
-            "{},{},{},{},{},{},{},{},{}\n", time.collective, time.algorithm, time.ranks,
+            "{},{},{},{},{},{},{},{},{},{}\n", time.collective, time.algorithm, time.ranks,
             time.size_bytes, time.seconds, known(time.model_s), known(time.messages),
-            known(time.bytes), known(time.wrong)
+            known(time.bytes), known(time.wrong), known(time.crossing)
         );
     }
     return text;
@@ -283,10 +305,16 @@ nlohmann::json document_of(const Cluster& cluster) {
     if (!cluster.platform.empty()) {
         return {{"platform", cluster.platform.string()}};
     }
-    return {
+    nlohmann::json document = {
         {"latency_s", cluster.latency_s},
         {"bytes_per_s", cluster.bytes_per_s},
         {"add_s_per_byte", cluster.add_s_per_byte}};
+    if (cluster.per_node > 0) {
+        document["per_node"] = cluster.per_node;
+        document["inside_latency_s"] = cluster.inside_latency_s;
+        document["inside_bytes_per_s"] = cluster.inside_bytes_per_s;
+    }
+    return document;
 }
 
 std::string json_of(const Simulated& simulated, const Cluster& cluster) {
@@ -298,7 +326,7 @@ std::string json_of(const Simulated& simulated, const Cluster& cluster) {
         {"refused",
          simulated.refused.empty() ? nlohmann::json() : nlohmann::json(simulated.refused)}};
     for (nlohmann::json& time : document["times"]) {  // what is not known is null
-        for (const char* const name : {"model_s", "messages", "bytes", "wrong"}) {
+        for (const char* const name : {"model_s", "messages", "bytes", "wrong", "crossing"}) {
             time[name] = time[name] < 0 ? nlohmann::json() : time[name];
         }
     }

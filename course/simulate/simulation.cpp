@@ -90,10 +90,10 @@ class Runs {
         result.peers = {wanted_.peers.begin(), wanted_.peers.end()};
         result.by_formula = wanted_.by_formula;
         if (wanted_.by_formula) {
-            constexpr int kFewest = 2;
+            const int fewest = std::max(2, wanted_.cluster.per_node);  // a whole node
             Order formulas = order(wanted_.collective, wanted_.algorithms, "", wanted_.sizes_bytes);
             formulas.formula_ranks = wanted_.ranks;
-            run(result, wanted_.references, formulas, kFewest, "", "");
+            run(result, wanted_.references, formulas, fewest, "", "");
             return result;
         }
         if (wanted_.cluster.add_s_per_byte > 0 && !wanted_.peers.empty()) {
@@ -136,7 +136,12 @@ class Runs {
             order.alpha_s = wanted_.cluster.latency_s;
             order.beta_s_per_byte = 1 / wanted_.cluster.bytes_per_s;
             order.gamma_s_per_byte = wanted_.cluster.add_s_per_byte;
+            if (wanted_.cluster.per_node > 0) {
+                order.inside_alpha_s = wanted_.cluster.inside_latency_s;
+                order.inside_beta_s_per_byte = 1 / wanted_.cluster.inside_bytes_per_s;
+            }
         }
+        order.per_node = wanted_.cluster.per_node;
         return order;
     }
 

@@ -17,10 +17,10 @@ struct Nodes {
 
 /// Finds them, where ranks are dealt out to nodes one node after the other: rank r is rank r % L of node r / L.
 ///
-/// per_node  L >= 1, a divisor of comm.size().
+/// per_node  L >= 1, a divisor of comm.size(): every node has equally many ranks.
 /// comm      collective: every rank of `comm` makes this call.
 ///
-/// Cost    two calls of comm.split(), and no other message.
+/// Cost    two calls of comm.split(), and no message beside them.
 /// Errors  std::invalid_argument, before any message, if L is less than 1 or does not divide comm.size().
 Nodes make_nodes(int per_node, const Communicator& comm);
 
@@ -32,11 +32,12 @@ Nodes make_nodes(int per_node, const Communicator& comm);
 /// data    in: this rank's contribution, out: the reduction. Length n >= 0, the same on every rank; neither L nor
 ///         M need divide n.
 /// op      how two elements combine; mean adds up and divides by L * M, once.
-/// nodes   of make_nodes(), of the ranks that reduce. Collective: all of them make this call.
+/// nodes   as make_nodes() makes them. Collective: all ranks of all nodes make this call.
 ///
-/// Cost    2(L-1) messages inside of the node and 2(M-1) to other nodes, per rank; at most 2(L-1)ceil(n/L) floats inside,
-///         and 2(M-1)ceil(ceil(n/L)/M) to other nodes: of a flat ring's 2(LM-1)n/(LM), 1/L remains on the slow
-///         network. Partners are the neighbours on both rings. Memory for two chunks beside data, at most.
+/// Cost    per rank at most 2(L-1) messages and 2(L-1)ceil(n/L) floats to its node, 2(M-1) messages
+///         and 2(M-1)ceil(ceil(n/L)/M) floats to other nodes, in 2(L-1) + 2(M-1) rounds; partners
+///         are the neighbours on both rings. Memory for two chunks of ceil(n/L) floats beside data,
+///         at most.
 /// Errors  dist::Error if a message fails.
 /// Source  Horovod, horovod/common/ops/nccl_operations.cc, NCCLHierarchicalAllreduce; Cho et al. (2019),
 ///         "BlueConnect: Decomposing all-reduce for deep learning on heterogeneous network hierarchy".

@@ -19,6 +19,9 @@ class Group {
     /// Tags of a group's messages are 0 to kTags - 1.
     static constexpr int kTags = 1 << 16;
 
+    /// Contexts are 1 to kContexts: (kContexts + 1) * kTags is 2^31, one more than an int can be.
+    static constexpr int kContexts = (1 << 15) - 1;
+
     /// The empty group.
     Group() = default;
 
@@ -54,25 +57,40 @@ class Group {
     const Communicator* comm_ = nullptr;
 };
 
+/// The ranks that give `color`, ordered by key, and among equal keys by rank: what every rank finds
+/// out for itself.
+///
+/// color   >= 0; of MPI_UNDEFINED there are none.
+/// colors  of all ranks of a communicator, by rank; and so are keys. Any number of them.
+///
+/// Cost    O(p log p) operations, no message.
+/// Errors  std::invalid_argument if there are not as many keys as colors.
+std::vector<int> ordered_members(int color, std::span<const int> colors, std::span<const int> keys);
+
 /// Makes the groups of one communicator. Messages of the communicator itself with tags below Group::kTags meet none of
 /// theirs.
 class Groups {
   public:
     /// comm  outlives this object and all its groups. It has one such object on each rank, which all ranks use alike.
-    explicit Groups(const Communicator& comm);
+    explicit Groups(const Communicator& comm) : comm_(comm) {}
 
-    /// Ranks that give the same color form a group, ordered by key, and among equal keys by rank in the communicator.
+    /// Ranks that give the same color form a group, in the order of ordered_members().
+    /// The groups of the first call have context 1, those of the second one context 2, and so on; a
+    /// call that throws does not count.
     ///
     /// name    of this call: "rows". All ranks of the communicator give the same one, since all make the same calls in the
-    ///         same order. It tells the calls apart where they do not.
+    ///         same order. It tells the calls apart where they do not: any bytes, of any number.
     /// color   >= 0, or MPI_UNDEFINED for "in no group": the empty group is returned. Any int that is not negative.
     /// key     any int.
     ///
     /// Cost    collective: every rank of the communicator makes this call. One MPI_Allgather, of so many bytes a rank
-    ///         whatever the name's length, and no message beside it.
+    ///         whatever the name's length, and no message beside it. So a fingerprint of the name
+    ///         travels: a piece of it would take calls for the same whose names begin alike.
     /// Errors  std::invalid_argument, before any message, if color is negative and not MPI_UNDEFINED. dist::Error, on all
-    ///         ranks, if some make another call than rank 0 makes: the text names the first such rank, and both calls as
-    ///         far as this rank knows them. After 2^15 - 1 calls there are no more contexts: dist::Error.
+    ///         ranks, if some give another name than rank 0: the text names the first such rank,
+    ///         and what these two call as far as this rank knows, which is where it is the same as
+    ///         its own. After kContexts calls there are no more contexts: dist::Error, before any
+    ///         message.
     /// Source  MPI 3.1 standard, section 6.4.2, MPI_Comm_split; PyTorch, torch.distributed.new_group, whose callers
     ///         have to keep the same order, and are not told when they do not.
     Group split(const std::string& name, int color, int key);

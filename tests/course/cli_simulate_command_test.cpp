@@ -36,7 +36,58 @@ std::map<std::string, nlohmann::json> times_of(
     return times;
 }
 
+/// The status of a refusal, and what it says.
+void check_refused(const std::vector<std::string>& words, const std::string& says) {
+    const Ended ended = simulate(words);
+    INFO(ended.output);
+    CHECK(ended.status == 2);
+    CHECK(ended.output.find(says) != std::string::npos);
+}
+
 }  // namespace
+
+TEST_CASE(
+    "on nodes, ring and hierarchical take what their formulas say, and cross as often", "[simgrid]"
+) {
+    constexpr long kBytes = 4L << 20U;
+    constexpr int kPerNode = 8;
+    const auto times = times_of(
+        {"all_reduce", "--nodes", "1,2,4", "--per-node", "8", "--sizes", "4M", "--algorithms",
+         "ring,hierarchical", "--inside-bandwidth", "100Gbit", "--inside-latency", "500ns"}
+    );
+    for (const int nodes : {1, 2, 4}) {
+        const int p = nodes * kPerNode;
+        const auto at = [&](const std::string& name) {
+            return times.at(name + " " + std::to_string(p) + " " + std::to_string(kBytes));
+        };
+        INFO(nodes << " nodes");
+        for (const char* const name : {"ring", "hierarchical"}) {
+            INFO(name);
+            const double ratio =
+                at(name)["seconds"].get<double>() / at(name)["model_s"].get<double>();
+            CHECK(ratio == Approx(1).epsilon(0.0002));
+            CHECK(at(name)["wrong"] == 0);
+            CHECK(at(name)["bytes"] == 2L * (p - 1) * kBytes);
+        }
+        CHECK(at("ring")["crossing"] == (nodes == 1 ? 0 : nodes * 2L * (p - 1) * kBytes / p));
+        CHECK(at("hierarchical")["crossing"] == 2L * (nodes - 1) * kBytes);
+        CHECK(at("hierarchical")["messages"] == p * (2L * (kPerNode - 1) + 2L * (nodes - 1)));
+        CHECK(at("ring")["messages"] == 2L * p * (p - 1));
+    }
+}
+
+TEST_CASE("simulate says what nodes need before it runs anything", "[simgrid]") {
+    check_refused({"all_reduce", "--nodes", "4"}, "--nodes needs --per-node");
+    check_refused(
+        {"all_reduce", "--ranks", "12", "--per-node", "8"}, "no whole number of nodes of 8"
+    );
+    check_refused(
+        {"all_reduce", "--ranks", "8", "--nodes", "2", "--per-node", "4"}, "give one of them"
+    );
+    check_refused({"all_reduce", "--nodes", "1", "--per-node", "1"}, "nobody to talk to");
+    check_refused({"all_reduce", "--nodes", "0", "--per-node", "4"}, "no number of nodes from 1");
+    check_refused({"all_reduce", "--ranks", "4", "--algorithms", "hierarchical"}, "add --per-node");
+}
 
 TEST_CASE("the ring takes what the formula says, and naive N times as long", "[simgrid]") {
     const auto times = times_of(

@@ -119,5 +119,33 @@ TEST_CASE("the table says who is the fastest, and a wrong result never is") {
     CHECK(document["times"].size() == 8);
     CHECK(document["times"][0]["model_s"].is_null());
     CHECK(document["times"][0]["wrong"] == 0);
-    CHECK(has(csv_of(simulated), "all_reduce,ring,4,1048576,0.002,,,,0\n"));
+    CHECK(has(csv_of(simulated), "all_reduce,ring,4,1048576,0.002,,,,0,\n"));
+}
+
+TEST_CASE("on nodes the table has the bytes that cross, and the bus bandwidth") {
+    Simulated simulated;
+    simulated.collective = "all_reduce";
+    Timed ring = timed("ring", 8, 1 << 20, 1e-3);
+    ring.bytes = 14 << 20;
+    ring.crossing = 3'500'000;
+    ring.bus_factor = 1.75;
+    simulated.times = {ring};
+    Cluster cluster;
+    cluster.per_node = 4;
+    cluster.inside_latency_s = 5e-7;
+    cluster.inside_bytes_per_s = 1.25e10;
+    for (const std::size_t columns : {std::string::npos, std::size_t{80}}) {
+        const std::string table = table_of(simulated, cluster, columns);
+        INFO(table);
+        CHECK(has(table, "nodes of 4 ranks, 100 Gbit/s for each and 0.5 us inside"));
+        CHECK(has(table, "crossing"));
+        CHECK(has(table, "3.5 MB"));
+        CHECK(has(table, "GB/s"));
+        CHECK(has(table, "1.835"));  // 1.75 MiB in a millisecond
+        CHECK(!has(table, "vs naive"));
+    }
+    CHECK(has(csv_of(simulated), "all_reduce,ring,8,1048576,0.001,,,14680064,0,3500000\n"));
+    const auto document = nlohmann::json::parse(json_of(simulated, cluster));
+    CHECK(document["times"][0]["crossing"] == 3'500'000);
+    CHECK(document["cluster"]["per_node"] == 4);
 }

@@ -19,6 +19,7 @@
 //     words/bytes.hpp       the same for bytes that are held
 //     words/reductions.hpp  reduced(), and what likely mistakes leave
 //     words/cost.hpp        within(): traffic held against what it may cost
+//     words/edges.hpp       traffic by edge: on a node, and to other nodes
 //     words/attempt.hpp     a call, stated once
 //     words/patterns.hpp    every_length, every_operation, two_in_a_row, on_other_communicators, ...
 //     words/refusals.hpp    refuses(): in time, and with all as before; buffers that do not fit
@@ -155,10 +156,20 @@ std::set<int> neighbours(const Communicator& comm);
 Comparison same_on_all_ranks(std::span<const float> data, const Communicator& comm);
 
 /// Names MPI calls that the exercise asks to build; a call inside on_ranks then ends the test as
-/// `forbidden`. One at file scope of a test. "collectives" stands for all of them.
+/// `forbidden`. One at file scope of a test. "collectives" stands for all of them, "communicators"
+/// for all calls that make one.
 class Forbid {
   public:
     Forbid(std::initializer_list<const char*> calls, const char* sentence);
+};
+
+/// While it lives, this rank may call what Forbid names: the test does so, and no code under test.
+class Permit {
+  public:
+    Permit();
+    ~Permit();  // NOLINT(performance-trivially-destructible): it is not, on real processes
+    Permit(const Permit&) = delete;
+    Permit& operator=(const Permit&) = delete;
 };
 
 /// While it lives, this rank comes out of every MPI collective so much later than the others: a race

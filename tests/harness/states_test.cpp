@@ -18,7 +18,7 @@ using namespace dist::harness;
 
 namespace {
 
-const Forbid kNoAllreduce{{"MPI_Allreduce"}, "This program may not call it."};
+const Forbid kNone{{"MPI_Allreduce", "MPI_Comm_split_type"}, "This program may not call it."};
 
 /// A transport of three ranks that are plain processes: a pair of sockets for each two of them, which tells the channel.
 class Sockets {

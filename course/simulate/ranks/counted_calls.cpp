@@ -5,12 +5,35 @@
 namespace dist::simulation {
 namespace {
 
-void count(int n, MPI_Datatype type, int dst) {
+int node_of(int rank, MPI_Comm comm) {
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Group world = MPI_GROUP_NULL;
+    int in_world = 0;
+    PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_translate_ranks(group, 1, &rank, world, &in_world);
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&world);
+    return in_world / ranks_per_node();
+}
+
+bool crosses(int dst, MPI_Comm comm) {
+    if (ranks_per_node() == 0) {
+        return false;
+    }
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    return node_of(rank, comm) != node_of(dst, comm);
+}
+
+void count(int n, MPI_Datatype type, int dst, MPI_Comm comm) {
     if (dst != MPI_PROC_NULL) {
         int size = 0;
         PMPI_Type_size(type, &size);
+        const long bytes = static_cast<long>(n) * size;
         sent().messages += 1;
-        sent().bytes += static_cast<long>(n) * size;
+        sent().bytes += bytes;
+        sent().crossing += crosses(dst, comm) ? bytes : 0;
     }
 }
 
@@ -21,6 +44,11 @@ Sent& sent() {
     return all;
 }
 
+int& ranks_per_node() {
+    static int ranks = 0;
+    return ranks;
+}
+
 }  // namespace dist::simulation
 
 using dist::simulation::count;
@@ -28,12 +56,12 @@ using dist::simulation::count;
 extern "C" {
 
 int MPI_Send(const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
-    count(n, type, dst);
+    count(n, type, dst, comm);
     return PMPI_Send(data, n, type, dst, tag, comm);
 }
 
 int MPI_Ssend(const void* data, int n, MPI_Datatype type, int dst, int tag, MPI_Comm comm) {
-    count(n, type, dst);
+    count(n, type, dst, comm);
     return PMPI_Ssend(data, n, type, dst, tag, comm);
 }
 
@@ -46,7 +74,7 @@ int MPI_Isend(
     MPI_Comm comm,
     MPI_Request* request
 ) {
-    count(n, type, dst);
+    count(n, type, dst, comm);
     return PMPI_Isend(data, n, type, dst, tag, comm, request);
 }
 
@@ -59,7 +87,7 @@ int MPI_Issend(
     MPI_Comm comm,
     MPI_Request* request
 ) {
-    count(n, type, dst);
+    count(n, type, dst, comm);
     return PMPI_Issend(data, n, type, dst, tag, comm, request);
 }
 
@@ -77,7 +105,7 @@ int MPI_Sendrecv(
     MPI_Comm comm,
     MPI_Status* status
 ) {
-    count(out_n, out_type, dst);
+    count(out_n, out_type, dst, comm);
     return PMPI_Sendrecv(
         out, out_n, out_type, dst, out_tag, in, in_n, in_type, src, in_tag, comm, status
     );
@@ -94,7 +122,7 @@ int MPI_Sendrecv_replace(
     MPI_Comm comm,
     MPI_Status* status
 ) {
-    count(n, type, dst);
+    count(n, type, dst, comm);
     return PMPI_Sendrecv_replace(data, n, type, dst, out_tag, src, in_tag, comm, status);
 }
 

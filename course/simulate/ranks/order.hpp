@@ -19,6 +19,10 @@ struct Order {
     double alpha_s = 0;
     double beta_s_per_byte = 0;
     double gamma_s_per_byte = 0;
+    // of a node, and of a message inside of it; 0: ranks have no nodes
+    int per_node = 0;
+    double inside_alpha_s = 0;
+    double inside_beta_s_per_byte = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     Order,
@@ -29,7 +33,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     formula_ranks,
     alpha_s,
     beta_s_per_byte,
-    gamma_s_per_byte
+    gamma_s_per_byte,
+    per_node,
+    inside_alpha_s,
+    inside_beta_s_per_byte
 )
 
 struct Timed {
@@ -41,8 +48,10 @@ struct Timed {
     double model_s = -1;  // the formula; -1 where there is none
     long messages = -1;   // that all ranks sent; -1 where a library sends them
     long bytes = -1;
-    long wrong = -1;       // elements of a short trial; -1 where that was left out
-    std::string wrong_op;  // "mean": the operation of these elements
+    long crossing = -1;     // of these, from one node to another; -1 where ranks have no nodes
+    double bus_factor = 0;  // bytes that the busiest rank must send, over the size
+    long wrong = -1;        // elements of a short trial; -1 where that was left out
+    std::string wrong_op;   // "mean": the operation of these elements
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     Timed,
@@ -54,6 +63,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     model_s,
     messages,
     bytes,
+    crossing,
+    bus_factor,
     wrong,
     wrong_op
 )

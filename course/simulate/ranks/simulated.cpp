@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <iostream>
+#include <optional>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 #include <smpi/smpi.h>
@@ -70,15 +71,28 @@ lab::Run chosen_by_model(std::size_t bytes, const Order& order, const Communicat
     return lab::candidates_of_auto().at(choice).run;
 }
 
+/// Of a message with its header.
+LinkCost link_cost(double alpha_s, double beta_s_per_byte, double gamma_s_per_byte) {
+    return {alpha_s + kHeaderBytes * beta_s_per_byte, beta_s_per_byte, gamma_s_per_byte};
+}
+
+/// Whether the row has a formula where the order has it run.
+bool has_model(const lab::Algorithm& algorithm, const Order& order) {
+    return order.per_node > 0 ? algorithm.node_model_s != nullptr : algorithm.model_s != nullptr;
+}
+
 /// The formula; -1 where there is none.
 double model_s(const lab::Algorithm& algorithm, int ranks, std::size_t bytes, const Order& order) {
-    if (algorithm.model_s == nullptr || order.beta_s_per_byte <= 0) {
+    if (!has_model(algorithm, order) || order.beta_s_per_byte <= 0) {
         return -1;
     }
-    const LinkCost link{
-        order.alpha_s + kHeaderBytes * order.beta_s_per_byte, order.beta_s_per_byte,
-        order.gamma_s_per_byte};
-    return algorithm.model_s(bytes, ranks, link);
+    const double gamma = order.gamma_s_per_byte;
+    const LinkCost link = link_cost(order.alpha_s, order.beta_s_per_byte, gamma);
+    if (order.per_node == 0) {
+        return algorithm.model_s(bytes, ranks, link);
+    }
+    const LinkCost inside = link_cost(order.inside_alpha_s, order.inside_beta_s_per_byte, gamma);
+    return algorithm.node_model_s(bytes, ranks, {order.per_node, inside, link});
 }
 
 Timed timed_row(const lab::Algorithm& algorithm, int ranks, std::size_t bytes) {
@@ -87,13 +101,19 @@ Timed timed_row(const lab::Algorithm& algorithm, int ranks, std::size_t bytes) {
     timed.algorithm = algorithm.name;
     timed.ranks = ranks;
     timed.size_bytes = bytes;
+    timed.bus_factor = lab::find_collective(algorithm.collective).bus_factor(ranks);
     return timed;
 }
 
 class Calls {
   public:
     Calls(const Order& order, const lab::Collective& collective, const Communicator& comm)
-        : order_(order), collective_(collective), comm_(comm) {}
+        : order_(order), collective_(collective), comm_(comm) {
+        if (order.per_node > 0) {
+            nodes_.emplace(make_nodes(order.per_node, comm));
+            ranks_per_node() = order.per_node;
+        }
+    }
 
     Wrong wrong(const lab::Algorithm& algorithm) const {
         return try_values(
@@ -118,6 +138,11 @@ class Calls {
         if (algorithm.means == lab::Means::messages) {
             PMPI_Allreduce(&own.messages, &timed.messages, 1, MPI_LONG, MPI_SUM, comm_.handle());
             PMPI_Allreduce(&own.bytes, &timed.bytes, 1, MPI_LONG, MPI_SUM, comm_.handle());
+            if (order_.per_node > 0) {
+                PMPI_Allreduce(
+                    &own.crossing, &timed.crossing, 1, MPI_LONG, MPI_SUM, comm_.handle()
+                );
+            }
         }
         timed.model_s = model_s(algorithm, comm_.size(), bytes, order_);
         return timed;
@@ -132,13 +157,21 @@ class Calls {
     ) const {
         const lab::Run chosen =
             algorithm.name == "auto" ? chosen_by_model(data.size_bytes(), order_, comm_) : nullptr;
-        algorithm.run({.data = data, .in = in, .op = op, .root = 0, .comm = comm_, .chosen = chosen}
+        algorithm.run(
+            {.data = data,
+             .in = in,
+             .op = op,
+             .root = 0,
+             .comm = comm_,
+             .chosen = chosen,
+             .nodes = nodes_ ? &*nodes_ : nullptr}
         );
     }
 
     const Order& order_;
     const lab::Collective& collective_;
     const Communicator& comm_;
+    std::optional<Nodes> nodes_;
 };
 
 /// All ranks are in this process.
@@ -157,7 +190,7 @@ void tell_formulas(
     const std::vector<std::size_t>& sizes_bytes,
     const Order& order
 ) {
-    if (std::ranges::all_of(rows, [](const auto& row) { return row.model_s == nullptr; })) {
+    if (std::ranges::none_of(rows, [&](const auto& row) { return has_model(row, order); })) {
         leave(kRefusedMark, "--formula: none of these algorithms has one");
     }
     for (const int ranks : order.formula_ranks) {

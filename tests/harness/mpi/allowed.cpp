@@ -15,6 +15,22 @@ std::map<std::string, std::string>& forbidden_calls() {
 }
 
 const char* why_none = nullptr;  // may be called; none: some may
+int permits = 0;                 // that live: the test itself calls
+
+/// Ends the test if the exercise forbids this call, or all of its kind.
+void check_forbidden(const char* call, const char* kind) {
+    if (permits > 0) {
+        return;
+    }
+    const auto& calls = forbidden_calls();
+    auto found = calls.find(call);
+    if (found == calls.end() && kind != nullptr) {
+        found = calls.find(kind);
+    }
+    if (found != calls.end()) {
+        refuse(call, found->second.c_str());
+    }
+}
 
 }  // namespace
 
@@ -32,6 +48,14 @@ Forbid::Forbid(std::initializer_list<const char*> calls, const char* sentence) {
     }
 }
 
+Permit::Permit() {
+    ++permits;
+}
+
+Permit::~Permit() {
+    --permits;
+}
+
 void refuse(const char* call, const char* sentence) {
     const std::string text = std::string(call) + " was called. " + sentence;
     stop_all(Stop::forbidden, text);
@@ -46,14 +70,7 @@ void check_allowed(const char* call, MPI_Comm comm, bool is_collective) {
     if (why_none != nullptr) {
         refuse(call, why_none);
     }
-    const auto& calls = forbidden_calls();
-    auto found = calls.find(call);
-    if (found == calls.end() && is_collective) {
-        found = calls.find("collectives");
-    }
-    if (found != calls.end()) {
-        refuse(call, found->second.c_str());
-    }
+    check_forbidden(call, is_collective ? "collectives" : nullptr);
     if (comm == MPI_COMM_WORLD) {
         refuse(
             call,
@@ -61,6 +78,14 @@ void check_allowed(const char* call, MPI_Comm comm, bool is_collective) {
             "communicator, also on one that holds only some of the ranks."
         );
     }
+}
+
+void check_made(const char* call) {
+    leave_if_stopped();
+    if (why_none != nullptr) {
+        refuse(call, why_none);
+    }
+    check_forbidden(call, "communicators");
 }
 
 }  // namespace dist::harness

@@ -11,6 +11,9 @@ namespace dist::harness {
 /// Errors  ForbiddenCall, with the sentence for the student; Stopped if the test was stopped.
 void check_allowed(const char* call, MPI_Comm comm, bool is_collective = false);
 
+/// The same for a call that makes a communicator, which may be made from any.
+void check_made(const char* call);
+
 /// Ends the test as `forbidden`: a call that no exercise needs, and the layer does not watch.
 [[noreturn]] void refuse(const char* call, const char* sentence);
 

@@ -52,7 +52,11 @@ Collective start(const char* name, MPI_Comm comm, int root, long n_bytes) {
 }
 
 Collective join(const char* name, MPI_Comm comm) {
-    return {name, comm, guarded() ? arrive(comm, name) : 0};
+    if (!guarded()) {
+        return {name, comm, 0};
+    }
+    check_made(name);
+    return {name, comm, arrive(comm, name)};
 }
 
 int Collective::left(int code) const {

@@ -52,6 +52,14 @@ std::vector<std::vector<T>> gathered(const std::vector<T>& mine, const Communica
     return by_rank;
 }
 
+// The rank in `comm` of a rank of the job; -1 if it has none. A message may have gone through
+// another communicator.
+int rank_in(const Communicator& comm, int rank_of_job) {
+    const std::vector<int>& members = group_of(comm.handle()).members;
+    const auto found = std::ranges::find(members, rank_of_job);
+    return found == members.end() ? -1 : static_cast<int>(found - members.begin());
+}
+
 // What rank `from` holds, on all.
 template <class T>
 void broadcast(T* values, std::size_t n, int from, const Communicator& comm) {
@@ -87,11 +95,9 @@ Traffic end_record(const Communicator& comm) {
     const Recording records;
     Traffic result = traffic();
     auto logs = gathered(end_log(), comm);
-    const std::vector<int>& members = group_of(comm.handle()).members;
     for (std::vector<Step>& log : logs) {
         for (Step& step : log) {
-            const auto found = std::ranges::find(members, step.peer);
-            step.peer = found == members.end() ? -1 : static_cast<int>(found - members.begin());
+            step.peer = rank_in(comm, step.peer);
         }
     }
     Schedule full;
@@ -144,6 +150,7 @@ std::vector<MessageRecord> recorded_messages(const Communicator& comm) {
     const Recording records;
     std::vector<MessageRecord> mine = received_messages();
     for (MessageRecord& message : mine) {
+        message.src = rank_in(comm, message.src);
         message.dst = comm.rank();
     }
     std::vector<MessageRecord> all;

@@ -190,7 +190,7 @@ void receives(const Carried& message, int id, int sender_id) {
     so_far.bytes_received += message.bytes;
     so_far.received_from.insert(message.peer);
     MessageRecord record;
-    record.src = message.peer;
+    record.src = message.job_peer;
     record.tag = message.tag;
     record.bytes = message.bytes;
     record.first = message.first;

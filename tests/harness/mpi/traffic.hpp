@@ -23,7 +23,8 @@ trace::Log last_log();
 /// What this rank sent and received since; without rounds.
 Traffic traffic();
 
-/// What this rank received since reset_traffic(), in the order in which it was delivered.
+/// What this rank received since reset_traffic(), in the order in which it was delivered. `src` is
+/// a rank of the job.
 std::vector<MessageRecord> received_messages();
 
 /// Writes the rounds of all messages into what received_messages() returns; `rank` is this one.

@@ -225,6 +225,9 @@ std::vector<std::size_t> lengths(int /*p*/) {
 
 Forbid::Forbid(std::initializer_list<const char*> /*calls*/, const char* /*sentence*/) {}
 
+Permit::Permit() = default;
+Permit::~Permit() = default;
+
 // No rank has to come late: prove tries every order of messages.
 Late::Late(int /*milliseconds*/) {}
 Late::~Late() = default;

@@ -244,10 +244,11 @@ void costs(
 void holds_at_most(
     const Attempt& attempt,
     const std::function<long(const Call&, const Communicator&)>& most_bytes,
-    const std::string& why
+    const std::string& why,
+    const std::vector<int>& worlds
 ) {
     constexpr long kSmall = 8192;
-    on_ranks({3, 2, 5}, [&](const Communicator& comm) {
+    on_ranks(worlds, [&](const Communicator& comm) {
         const Call call{.n = 300'000, .root = comm.size() / 2, .segments = 16};
         Buffers buffers = attempt.before(call, comm);
         INFO(text_of(attempt, call, comm));

@@ -77,7 +77,8 @@ void costs(
 void holds_at_most(
     const Attempt& attempt,
     const std::function<long(const Call&, const Communicator&)>& most_bytes,
-    const std::string& why
+    const std::string& why,
+    const std::vector<int>& worlds = {3, 2, 5}
 );
 
 /// A message that fails is an error. Where all do, every rank throws dist::Error; where the last one of a rank does,
