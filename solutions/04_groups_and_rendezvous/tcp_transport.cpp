@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <string>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <utility>
 #include <vector>
 
@@ -75,15 +74,13 @@ struct Peer {
 void Peer::write() {
     while (!leaving.empty()) {
         Message& one = leaving.front();
-        const std::size_t of_frame = std::min(one.moved, sizeof(Frame));
-        const std::span<std::byte> data = one.place.subspan(one.moved - of_frame);
-        std::array<iovec, 2> parts{
-            iovec{reinterpret_cast<char*>(&one.frame) + of_frame, sizeof(Frame) - of_frame},
-            iovec{data.data(), data.size()}};
-        msghdr both{};
-        both.msg_iov = parts.data();
-        both.msg_iovlen = parts.size();
-        const ssize_t n = ::sendmsg(socket.descriptor(), &both, MSG_DONTWAIT | MSG_NOSIGNAL);
+        const auto frame = std::as_bytes(std::span(&one.frame, 1));
+        const bool data_follow = one.moved < sizeof(Frame) && one.frame.bytes > 0;
+        const std::span<const std::byte> rest = one.moved < sizeof(Frame)
+                                                    ? frame.subspan(one.moved)
+                                                    : one.place.subspan(one.moved - sizeof(Frame));
+        const int how = MSG_DONTWAIT | MSG_NOSIGNAL | (data_follow ? MSG_MORE : 0);
+        const ssize_t n = ::send(socket.descriptor(), rest.data(), rest.size(), how);
         if (n < 0 && errno == EAGAIN) {
             return;
         }
