@@ -152,12 +152,13 @@ struct Slot {
     std::atomic<int> met;          // how often it came to where all ranks of several answers meet
     std::atomic<int> exit_called;  // exit() was reached: an early exit by exit(), not by _exit()
     std::atomic<long> run_started, run_left,
-        run_done;                      // the last on_ranks body that it began, left, judged
-    std::atomic<long> gate;            // number of the last gate that this rank reached
-    std::atomic<long> gate_left;       // number of the last gate that it went through
-    std::atomic<long> tests_done;      // number of the last test that this rank ended
-    std::atomic<long> asleep_epoch;    // its threads outside MPI have slept since this epoch
-    std::atomic<int> recording;        // the harness brings its records together: the rank computes nothing
+        run_done;                    // the last on_ranks body that it began, left, judged
+    std::atomic<long> gate;          // number of the last gate that this rank reached
+    std::atomic<long> gate_left;     // number of the last gate that it went through
+    std::atomic<long> tests_done;    // number of the last test that this rank ended
+    std::atomic<long> asleep_epoch;  // its threads outside MPI have slept since this epoch
+    std::atomic<int>
+        recording;  // the harness brings its records together: the rank computes nothing
     std::atomic<std::uint64_t> value;  // what it shares at a gate
     std::atomic<int> rounds;           // longest chain of messages, seen by this rank
     std::atomic<std::uint64_t> fault_address;
