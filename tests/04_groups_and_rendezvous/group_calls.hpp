@@ -20,6 +20,8 @@ inline std::vector<Names> names() {
         {"of other lengths", "rows", "columns"},
         {"of which one begins with the other", "rows", "row"},
         {"of the same letters", "pair", "pari"},
+        {"with the same 31 * a + b", "Aa", "BB"},
+        {"with the same 33 * a + b", "Ab", "BA"},
         {"of which one is empty", "", "all"},
         {"of which 1000 letters are the same, and the last is not", thousand + "1", thousand + "2"},
         {"of which the first letter is not the same", "a" + thousand, "b" + thousand},
