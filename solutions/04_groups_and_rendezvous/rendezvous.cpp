@@ -146,7 +146,7 @@ Decision Rendezvous::run(Wish wish) {
         const std::string text = store_.compare_set(key_, "", "");  // only reads
         const RendezvousState state = RendezvousState::from(text);
         view_ = observe(view_, state, clock_.now());
-        const Decision decision = decide(state, view_, wish);
+        Decision decision = decide(state, view_, wish);
         if (decision.action == Action::write) {
             store_.compare_set(key_, text, decision.state.text());  // or another node was first
         } else if (decision.action == Action::wait) {
