@@ -74,22 +74,6 @@ Action stay(const RendezvousState& state, const NodeView& view) {
     return holds ? Action::done : Action::new_round;
 }
 
-Action act(RendezvousState& state, const NodeView& view, Wish wish) {
-    if (wish == Wish::join) {
-        return join(state, view);
-    }
-    if (wish == Wish::stay) {
-        return stay(state, view);
-    }
-    if (wish == Wish::leave) {
-        take_off(state, view.name);
-    } else {
-        state.closed = true;
-        state.waiting.clear();
-    }
-    return Action::done;
-}
-
 }  // namespace
 
 NodeView observe(NodeView view, const RendezvousState& state, Clock::Duration now) {
@@ -114,7 +98,17 @@ Decision decide(const RendezvousState& state, const NodeView& view, Wish wish) {
     RendezvousState next = state;
     keep_alive(next.members, view);
     keep_alive(next.waiting, view);
-    const Action action = act(next, view, wish);
+    Action action = Action::done;
+    if (wish == Wish::join) {
+        action = join(next, view);
+    } else if (wish == Wish::stay) {
+        action = stay(next, view);
+    } else if (wish == Wish::leave) {
+        take_off(next, view.name);
+    } else {
+        next.closed = true;
+        next.waiting.clear();
+    }
     if (next.complete() && next.members.empty()) {
         ++next.round;
         next.ranks.clear();
@@ -146,7 +140,7 @@ Decision Rendezvous::run(Wish wish) {
         const std::string text = store_.compare_set(key_, "", "");  // only reads
         const RendezvousState state = RendezvousState::from(text);
         view_ = observe(view_, state, clock_.now());
-        const Decision decision = decide(state, view_, wish);
+        Decision decision = decide(state, view_, wish);
         if (decision.action == Action::write) {
             store_.compare_set(key_, text, decision.state.text());  // or another node was first
         } else if (decision.action == Action::wait) {

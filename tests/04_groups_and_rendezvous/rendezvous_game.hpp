@@ -97,7 +97,7 @@ class Game {
     ) {
         actors.push_back(std::make_unique<Actor>(store, key, name, settings_, time, skew));
         Actor& actor = *actors.back();
-        plots_.push_back([this, &actor, start, plot] {
+        plots_.emplace_back([this, &actor, start, plot] {
             time.sleep(start);
             plot(actor);
         });

@@ -271,10 +271,11 @@ TEST_CASE(
     scene(nodes(2, 3), [](Scene& scene) {
         scene.all_act({"a", "b", "c", "b"});
         scene.pass(15s, {"b"});
-        check_members(scene, {"b"});  // "a" and "c" have not looked since the round is complete
+        check_members(scene, {"b"});  // the others were slow
         check_action(scene, scene.act("b", Wish::stay), Action::new_round);
         check_ranks(scene, {"a", "b", "c"});
-        check_action(scene, scene.act("c"), Action::wait);  // it was late, and is no member
+        check_action(scene, scene.act("a"), Action::wait);
+        check_action(scene, scene.act("c"), Action::wait);
         scene.act("b");
         CHECK(scene.state.round == 2);
         scene.all_act({"b", "c"});

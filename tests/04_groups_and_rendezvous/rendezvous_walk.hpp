@@ -255,9 +255,13 @@ class Walk {
     }
 
     [[nodiscard]] std::string way_to(std::size_t at) const {
-        std::string way;
+        Names moves;
         for (; at > 0; at = from_[at].world) {
-            way = from_[at].move + (way.empty() ? "" : "; ") + way;
+            moves.push_back(from_[at].move);
+        }
+        std::string way;
+        for (; !moves.empty(); moves.pop_back()) {
+            way += (way.empty() ? "" : "; ") + moves.back();
         }
         return way;
     }
