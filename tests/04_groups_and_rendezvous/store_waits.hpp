@@ -139,6 +139,7 @@ inline void wakes_all(const StoreKinds& kinds) {
             );
             const std::string key = "by " + bringer.name;
             std::vector<Caller> callers;
+            callers.reserve(5);
             for (int i = 0; i < 3; ++i) {
                 callers.push_back(calls_get(open, key));
             }
