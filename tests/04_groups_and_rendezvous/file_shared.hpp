@@ -126,7 +126,7 @@ inline void is_shared_by_threads() {
         const fs::path path = file_with(first_record());
         const auto store = std::make_shared<FileStore>(path.string(), kRun, kPatient);
         std::ofstream(path, std::ios::app | std::ios::binary)
-            << record("/large", std::string(32 << 20, 'v'));
+            << record("/large", std::string(8 << 20, 'v'));
         FileLock lock(path, LOCK_EX);
         std::vector<Caller> callers;
         for (int i = 0; i < 4; ++i) {
@@ -135,7 +135,7 @@ inline void is_shared_by_threads() {
             callers.back().waits();
         }
         lock.becomes(LOCK_UN);
-        INFO("4 threads share an object, and read a new record of 32 MB at the same time");
+        INFO("4 threads share an object, and read a new record of 8 MB at the same time");
         for (Caller& caller : callers) {
             CHECK(caller.end().text == "there");
         }
