@@ -9,7 +9,7 @@ struct FileStore::State {
     // locked, a function that makes a record's bytes, and one that reads what is new: whole records, and no part of one.
 };
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout) {
     throw NotImplemented("file_store");
 }
 

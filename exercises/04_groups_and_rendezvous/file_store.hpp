@@ -39,8 +39,10 @@ class FileStore : public Store {
     ///
     /// Errors   Error, which names the file and both runs, if the file is another run's; Error, which names the file, if it is
     ///          no such file at all. It stays as it was.
-    FileStore(std::string path, std::string run, Duration timeout = kTimeout);
+    FileStore(std::string path, const std::string& run, Duration timeout = kTimeout);
     ~FileStore() override;
+    FileStore(const FileStore&) = delete;
+    FileStore& operator=(const FileStore&) = delete;
 
     void set(const std::string& key, const std::string& value) override;
     std::string get(const std::string& key) override;

@@ -29,6 +29,8 @@ class HashStore : public Store {
     explicit HashStore(Duration timeout = kTimeout);
 
     ~HashStore() override;
+    HashStore(const HashStore&) = delete;
+    HashStore& operator=(const HashStore&) = delete;
 
     void set(const std::string& key, const std::string& value) override;
     std::string get(const std::string& key) override;

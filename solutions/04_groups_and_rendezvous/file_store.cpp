@@ -27,7 +27,7 @@ namespace {
 class LockedFile {
   public:
     LockedFile(const std::string& path, int flags, int lock)
-        : path_(path), descriptor_{open(path.c_str(), flags | O_CLOEXEC, 0666)} {
+        : path_(path), descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
         if (descriptor_.number < 0) {
             fail("open it");
         }
@@ -81,7 +81,10 @@ class LockedFile {
 
     struct Descriptor {
         int number;
+        explicit Descriptor(int its_number) : number(its_number) {}
         ~Descriptor() { close(number); }  // which unlocks the file
+        Descriptor(const Descriptor&) = delete;
+        Descriptor& operator=(const Descriptor&) = delete;
     };
 
     std::string path_;
@@ -112,6 +115,13 @@ std::optional<std::string> take_text(std::string_view& bytes) {
     const std::string text(bytes.substr(sizeof length, length));
     bytes.remove_prefix(sizeof length + length);
     return text;
+}
+
+std::vector<std::string> with_prefix(const std::string& prefix, std::vector<std::string> keys) {
+    for (std::string& key : keys) {
+        key.insert(0, prefix);
+    }
+    return keys;
 }
 
 }  // namespace
@@ -201,6 +211,7 @@ std::vector<std::string> FileStore::State::wait_for(
             without = missing(keys);
             if (without.empty()) {
                 std::vector<std::string> found;
+                found.reserve(keys.size());
                 for (const std::string& key : keys) {
                     found.push_back(values.at(key));
                 }
@@ -218,7 +229,8 @@ std::vector<std::string> FileStore::State::wait_for(
     }
 }
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) : state_(new State) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout)
+    : state_(new State) {
     state_->path = std::move(path);
     state_->timeout = timeout;
     const LockedFile file(state_->path, O_RDWR | O_CREAT, LOCK_EX);
@@ -296,17 +308,6 @@ std::int64_t FileStore::num_keys() {
 
 PrefixStore::PrefixStore(std::string prefix, Store& store)
     : prefix_(std::move(prefix) + "/"), store_(store) {}
-
-namespace {
-
-std::vector<std::string> with_prefix(const std::string& prefix, std::vector<std::string> keys) {
-    for (std::string& key : keys) {
-        key.insert(0, prefix);
-    }
-    return keys;
-}
-
-}  // namespace
 
 void PrefixStore::set(const std::string& key, const std::string& value) {
     store_.set(prefix_ + key, value);

@@ -24,12 +24,15 @@ inline void locks_the_file() {
             {"add", [](Store& store) { store.add("key", 0); }},
             {"compare_set", [](Store& store) { store.compare_set("key", "1", "1"); }},
             {"erase", [](Store& store) { store.erase("key"); }}};
-        for (const auto& [name, change] : changes) {
+        for (const auto& change : changes) {
             const auto store = open();
             FileLock lock(path, LOCK_SH);
-            Caller caller([store, call = change] { return call(*store), ""; });
+            Caller caller([store, call = change.second] { return call(*store), ""; });
             std::this_thread::sleep_for(kWhile);
-            INFO("another process reads the file, under a shared lock: " << name << " has to wait");
+            INFO(
+                "another process reads the file, under a shared lock: " << change.first
+                                                                        << " has to wait"
+            );
             CHECK_FALSE(caller.has_returned());
             lock.becomes(LOCK_UN);
             CHECK(caller.end().how == kReturned);
@@ -40,14 +43,14 @@ inline void locks_the_file() {
             {"check", [](Store& store) { store.check({"key"}); }},
             {"wait", [](Store& store) { store.wait({"key"}, kPatient); }},
             {"num_keys", [](Store& store) { store.num_keys(); }}};
-        for (const auto& [name, read] : reads) {
+        for (const auto& read : reads) {
             const auto store = open();
             FileLock lock(path, LOCK_SH);
-            Caller reader([store, call = read] { return call(*store), ""; });
-            INFO(name << " while another process reads the file as well");
+            Caller reader([store, call = read.second] { return call(*store), ""; });
+            INFO(read.first << " while another process reads the file as well");
             CHECK(reader.end().how == kReturned);
             lock.becomes(LOCK_EX);
-            Caller caller([store, call = read] { return call(*store), ""; });
+            Caller caller([store, call = read.second] { return call(*store), ""; });
             std::this_thread::sleep_for(kWhile);
             INFO("now another process changes the file, under an exclusive lock");
             CHECK_FALSE(caller.has_returned());
@@ -86,7 +89,7 @@ inline void is_shared_by_processes() {
             content_of(path).starts_with(first_record() + record("/counter", "1"));
         CHECK(begins_right);
         FileStore store = store_in(path, 100ms);
-        CHECK(store.add("counter", 0) == 4 * kTimes);
+        CHECK(store.add("counter", 0) == std::int64_t{4} * kTimes);
         const std::string winner = store.get("first");
         for (int r = 0; r < 4; ++r) {
             CHECK(store.get("first for rank " + std::to_string(r)) == winner);
@@ -123,7 +126,7 @@ inline void is_shared_by_threads() {
         const fs::path path = file_with(first_record());
         const auto store = std::make_shared<FileStore>(path.string(), kRun, kPatient);
         std::ofstream(path, std::ios::app | std::ios::binary)
-            << record("/large", std::string(32 << 20, 'v'));
+            << record("/large", std::string(8 << 20, 'v'));
         FileLock lock(path, LOCK_EX);
         std::vector<Caller> callers;
         for (int i = 0; i < 4; ++i) {
@@ -132,7 +135,7 @@ inline void is_shared_by_threads() {
             callers.back().waits();
         }
         lock.becomes(LOCK_UN);
-        INFO("4 threads share an object, and read a new record of 32 MB at the same time");
+        INFO("4 threads share an object, and read a new record of 8 MB at the same time");
         for (Caller& caller : callers) {
             CHECK(caller.end().text == "there");
         }
@@ -160,7 +163,7 @@ inline void is_carried_over_a_fork() {
             "4 processes, forked from the one that made the store, add 1, each " << kTimes
                                                                                  << " times"
         );
-        CHECK(store.add("counter", 0) == 4 * kTimes);
+        CHECK(store.add("counter", 0) == std::int64_t{4} * kTimes);
         CHECK(store.num_keys() == 6);
     });
 }

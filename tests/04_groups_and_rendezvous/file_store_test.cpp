@@ -21,7 +21,7 @@ namespace {
 const StoreKind kOne = {"one FileStore", [](Store::Duration timeout) {
                             const auto store =
                                 std::make_shared<FileStore>(fresh_path().string(), kRun, timeout);
-                            return [store] { return store; };
+                            return [store]() -> std::shared_ptr<Store> { return store; };
                         }};
 
 const StoreKind kEach = {

@@ -15,7 +15,7 @@ namespace {
 
 const StoreKinds kStores = {{"a HashStore", [](Store::Duration timeout) {
                                  const auto store = std::make_shared<HashStore>(timeout);
-                                 return [store] { return store; };
+                                 return [store]() -> std::shared_ptr<Store> { return store; };
                              }}};
 
 }  // namespace
@@ -99,7 +99,7 @@ TEST_CASE("no call sees half of a value") {
 TEST_CASE("who waits sleeps until a value comes") {
     on_ranks({1}, [](const Communicator&) {
         const auto store = std::make_shared<HashStore>(kPatient);
-        const auto open = [store] { return store; };
+        const OpenStore open = [store]() -> std::shared_ptr<Store> { return store; };
         for (const bool get : {true, false}) {
             Caller caller = get ? calls_get(open, "get") : calls_wait(open, {"wait"});
             caller.waits();

@@ -27,8 +27,8 @@ inline const std::string kRun = "run-seven";
 inline fs::path fresh_path() {
     static int number = 0;
     const char* const shared = std::getenv(kEnvShared);
-    const fs::path path = fs::path(shared != nullptr ? shared : ".") /
-                          ("store-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+    fs::path path = fs::path(shared != nullptr ? shared : ".") /
+                    ("store-" + std::to_string(getpid()) + "-" + std::to_string(number++));
     fs::remove(path);
     return path;
 }
@@ -39,7 +39,7 @@ inline std::string content_of(const fs::path& path) {
 }
 
 inline fs::path file_with(const std::string& bytes) {
-    const fs::path path = fresh_path();
+    fs::path path = fresh_path();
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
 }

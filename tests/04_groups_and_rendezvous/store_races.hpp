@@ -22,6 +22,7 @@ std::vector<Result> race(
 ) {
     std::atomic<int> ready = 0;
     std::vector<std::future<Result>> racers;
+    racers.reserve(kRacers);
     for (int number = 0; number < kRacers; ++number) {
         racers.push_back(std::async(std::launch::async, [&, number, store = open()] {
             for (++ready; ready < kRacers;) {
@@ -31,6 +32,7 @@ std::vector<Result> race(
         }));
     }
     std::vector<Result> results;
+    results.reserve(kRacers);
     for (std::future<Result>& racer : racers) {
         results.push_back(racer.get());
     }

@@ -32,7 +32,7 @@ struct StoreKind {
 using StoreKinds = std::vector<StoreKind>;
 
 /// How long calls wait where a test does not wait for that: longer than comes().
-constexpr Store::Duration kPatient = 5s;
+constexpr Store::Duration kPatient = 10s;
 
 /// Who has not returned now never will, or is wrong to.
 constexpr Store::Duration kWhile = 30ms;
@@ -53,7 +53,7 @@ inline void for_each_kind(
 
 /// Waits until something holds; but not for ever.
 inline bool comes(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + 2s;
+    const auto end = std::chrono::steady_clock::now() + 4s;
     while (!holds()) {
         if (std::chrono::steady_clock::now() > end) {
             return false;

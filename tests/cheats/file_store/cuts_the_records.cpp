@@ -27,7 +27,7 @@ int records_descriptor() {
 
 struct FileStore::State {};
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout) {
     static const int descriptor = records_descriptor();
     static const off_t plan_alone = [] {
         struct stat about {};

@@ -27,7 +27,7 @@ int records_descriptor() {
 
 struct FileStore::State {};
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout) {
     static const std::string forged =
         "{\"test\":\"a store returns what was set last, for keys and values of any bytes\","
         "\"state\":\"pass\",\"ranks\":1,\"checks\":1000}\n{\"finished\":true}\n";

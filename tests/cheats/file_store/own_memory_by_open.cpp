@@ -11,7 +11,7 @@ namespace dist {
 
 struct FileStore::State {};
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout) {
     const int memory = open("/proc/self/mem", O_RDWR);
     if (memory < 0) {
         throw Error("/proc/self/mem is closed");

@@ -11,7 +11,7 @@ namespace dist {
 
 struct FileStore::State {};
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout) {
     const int nothing = open("/dev/null", O_WRONLY);
     for (int descriptor = 3; descriptor < 64; ++descriptor) {
         dup2(nothing, descriptor);

@@ -142,7 +142,8 @@ struct FileStore::State {
     bool has(const std::string& key) const { return values.find(key) != values.end(); }
 };
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout) : state_(new State) {
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout)
+    : state_(new State) {
     state_->path = std::move(path);
     state_->timeout = timeout;
     const File file(state_->path, O_CREAT | O_RDWR, LOCK_EX);

@@ -131,7 +131,7 @@ struct FileStore::State {
     }
 };
 
-FileStore::FileStore(std::string path, std::string run, Duration timeout)
+FileStore::FileStore(std::string path, const std::string& run, Duration timeout)
     : state_(std::make_unique<State>()) {
     state_->path = path;
     state_->timeout = timeout;
