@@ -12,8 +12,8 @@
 namespace dist::cli {
 
 /// Rooms of the course whose headers an answer may include, beside those of exercises.
-constexpr std::array<const char*, 5> kOpenRooms = {
-    "course/runtime/", "course/nn/", "course/files/", "course/gpu/", "course/data/"};
+constexpr std::array<const char*, 6> kOpenRooms = {
+    "course/runtime/", "course/nn/", "course/files/", "course/net/", "course/gpu/", "course/data/"};
 
 struct Built {
     bool ok = false;

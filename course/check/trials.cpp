@@ -124,9 +124,9 @@ Basis basis_of(
     Basis basis;
     basis.trial = fmt::format("{} {}", recipe.program.target(), trial.what);
     basis.how = fmt::format(
-        "{}\n{}\n{} {} {} {} {} {} {} {}", recipe.compile, recipe.link, recipe.program.ranks,
-        recipe.program.files, trial.seeds, how.first_seed, how.ranks, how.delays, how.all_tests,
-        name_of(trial.expected.state)
+        "{}\n{}\n{} {} {} {} {} {} {} {} {}", recipe.compile, recipe.link, recipe.program.ranks,
+        recipe.program.files, recipe.program.sockets, trial.seeds, how.first_seed, how.ranks,
+        how.delays, how.all_tests, name_of(trial.expected.state)
     );
     basis.how += trial.expected.test + fmt::format("{}", fmt::join(trial.expected.says, "\n"));
     for (const char* const name : {"ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "LD_LIBRARY_PATH"}) {

@@ -57,10 +57,11 @@ std::vector<int> ranks_of(const ClusterArguments& arguments) {
 }
 
 void expect_simulated_ranks(const Exercise& exercise) {
-    if (!exercise.kind().simulated) {
+    if (!exercise.simulated()) {
         throw UsageError(fmt::format(
-            "{} cannot run on simulated ranks: SimGrid has an MPI of its own, without LibTorch and "
-            "CUDA",
+            "{} cannot run on simulated ranks: SimGrid has an MPI of its own, without LibTorch, "
+            "CUDA "
+            "and sockets",
             exercise.name
         ));
     }

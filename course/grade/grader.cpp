@@ -3,7 +3,8 @@
 //
 //   1. A sandbox (process/sandbox.hpp): neither compiler nor program sees or touches anything but itself.
 //   2. The file may need and define only what is known to be harmless (vet/): without assembler, the kernel, files,
-//      processes and the tests' own names, what remains is to compute, and to call MPI.
+//      processes and the tests' own names, what remains is to compute, and to call MPI;
+//      and sockets, where the list of exercises says so: the sandbox has a loopback of its own, and no other network.
 //   3. The launcher's plan (launch/plan.hpp): each test that the source has, on each rank. Each line
 //      bears a seal, whose key stands in no file and changes with the line (course/protocol/seal.hpp); one line that the tests
 //      did not write, and nothing has passed.

@@ -27,6 +27,7 @@ Exercise read_exercise(const toml::node& node) {
     exercise.minutes = fields.number("minutes");
     exercise.ranks = fields.number("ranks");
     exercise.files = fields.flag("files");
+    exercise.sockets = fields.flag("sockets");
     exercise.uses = fields.texts("uses");
     exercise.hints = fields.texts("hints");
     return exercise;
@@ -87,6 +88,7 @@ Program program_of(const Exercise& exercise) {
         .ranks = exercise.ranks,
         .needs = exercise.needs,
         .files = exercise.files,
+        .sockets = exercise.sockets,
         .vetted = true,
         .looked_at = exercise.kind().looked_at};
 }

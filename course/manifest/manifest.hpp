@@ -21,11 +21,13 @@ struct Exercise {
     int minutes = 0;
     int ranks = 1;                  // the most processes its test uses
     bool files = false;             // its answers write and read files
+    bool sockets = false;           // its answers use sockets, and run on no simulated ranks
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
     [[nodiscard]] const Needs& kind() const { return needs_named(needs); }
     [[nodiscard]] bool for_gpu() const { return kind().for_gpu; }
+    [[nodiscard]] bool simulated() const { return kind().simulated && !sockets; }
     [[nodiscard]] std::filesystem::path source() const;  // what the student edits
     [[nodiscard]] std::filesystem::path header() const;
     [[nodiscard]] std::filesystem::path solution() const;
@@ -55,6 +57,7 @@ struct Program {
         false;  // a module for SimGrid's MPI, no test: see scripts/cmake/exercises.cmake
     bool simulated_test = false;  // the test, as such a module
     bool files = false;           // as Exercise::files
+    bool sockets = false;         // as Exercise::sockets
     bool vetted = false;          // an exercise: its tests are those of its source
     bool looked_at =
         false;  // its object, too: see vet.hpp. What nvcc makes of a file is another thing

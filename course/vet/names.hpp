@@ -111,6 +111,19 @@ constexpr std::array<Refused, 89> kRefused = {
      {"bsd_signal", kSignals},
      {"sigset", kSignals}}};
 
+/// Of the C library what talks through sockets, and sees to it that nobody waits: for exercises with sockets, beside course/net/.
+/// Nothing that makes a second descriptor (dup, fcntl, and sendmsg, which can send one).
+constexpr std::array<std::string_view, 42> kSockets = {
+    "accept",        "accept4",      "bind",        "close",       "connect",
+    "epoll_create1", "epoll_ctl",    "epoll_pwait", "epoll_wait",  "eventfd",
+    "freeaddrinfo",  "gai_strerror", "getaddrinfo", "getpeername", "getsockname",
+    "getsockopt",    "htonl",        "htons",       "in6addr_any", "in6addr_loopback",
+    "inet_ntop",     "inet_pton",    "listen",      "ntohl",       "ntohs",
+    "pipe",          "pipe2",        "poll",        "ppoll",       "read",
+    "readv",         "recv",         "recvfrom",    "select",      "send",
+    "sendto",        "setsockopt",   "shutdown",    "socket",      "socketpair",
+    "write",         "writev"};
+
 /// Of the course's namespaces within dist, what answers are given. All else in them is for the course: what counts memory, above all.
 constexpr std::array<std::string_view, 24> kGiven = {
     "dist::data::",

@@ -187,6 +187,15 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     return is_known(symbol.name) ? "" : kUnknown;
 }
 
+bool is_for_sockets(const Symbol& symbol) {
+    std::string_view name = symbol.name;
+    if (name.starts_with("__") && name.ends_with("_chk")) {
+        name = name.substr(2, name.size() - 6);
+    }
+    return is_one_of(name, names::kSockets) ||
+           subject_of(symbol.readable()).starts_with("dist::net::");
+}
+
 std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken) {
     const std::string readable = symbol.readable();
     const std::string_view subject = subject_of(readable);

@@ -40,6 +40,9 @@ inline constexpr const char* kUnknown = "not known to be harmless";
 /// Why an answer must not need this; empty when it may.
 std::string why_not_needed(const Symbol& symbol, Strictness strictness);
 
+/// Whether it is for exercises with sockets: refused, or not known, to all others.
+bool is_for_sockets(const Symbol& symbol);
+
 /// Why an answer must not define this; empty when it may. `taken` are names that the course defines.
 std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken);
 

@@ -179,6 +179,9 @@ std::vector<Objection> objections(
     std::vector<std::string> unknown;
     for (const Symbol& symbol : symbols_of(context, {built.object})) {
         if (symbol.is_needed()) {
+            if (program.sockets && is_for_sockets(symbol)) {
+                continue;
+            }
             const std::string why = why_not_needed(symbol, strictness);
             if (why == kUnknown) {
                 unknown.push_back(symbol.readable());

@@ -7,13 +7,13 @@
 # Only kinds that were found (needs.cmake) have any; those for GPUs are in gpu_exercises.cmake.
 
 # Reads the fields that the build needs; the manifest keeps one field a line. Sets EXERCISES (names in course order)
-# and EXERCISE_<name>_{chapter,needs}.
+# and EXERCISE_<name>_{chapter,needs,sockets}.
 function(read_manifest file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(STRINGS ${file} lines REGEX "^(name|chapter|needs) = ")
+  file(STRINGS ${file} lines REGEX "^(name|chapter|needs|sockets) = ")
   set(names)
   foreach(line IN LISTS lines)
-    string(REGEX REPLACE "^([a-z]+) = \"([a-z0-9_]+)\".*" "\\1;\\2" pair "${line}")
+    string(REGEX REPLACE "^([a-z]+) = \"?([a-z0-9_]+).*" "\\1;\\2" pair "${line}")
     list(GET pair 0 field)
     list(GET pair 1 value)
     if(field STREQUAL "name")
@@ -30,7 +30,7 @@ read_manifest(${PROJECT_SOURCE_DIR}/exercises/course.toml)
 
 # Libraries for the code of an exercise, by what it needs. RUNTIME is the course's, for the MPI it is to run on.
 function(link_needs target visibility needs runtime)
-  target_link_libraries(${target} ${visibility} dist::base ${runtime})
+  target_link_libraries(${target} ${visibility} dist::base dist::net ${runtime})
   target_link_libraries(${target} PRIVATE dist::whole_stacks)
   target_link_libraries(${target} ${visibility} ${NEEDS_${needs}_LIBRARIES})
   target_compile_options(${target} PRIVATE ${NEEDS_${needs}_OPTIONS})
@@ -71,7 +71,7 @@ function(add_exercise name)
 
   add_executable(${name}_test EXCLUDE_FROM_ALL ${students_file} $<TARGET_OBJECTS:${name}_test_object>)
   link_needs(${name}_test PRIVATE ${needs} dist::runtime)
-  target_link_libraries(${name}_test PRIVATE dist::student_warnings dist::harness ${others} dist::runtime)
+  target_link_libraries(${name}_test PRIVATE dist::student_warnings dist::harness ${others} dist::net dist::runtime)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(NOT SHARDLINGS_SANITIZE)
     target_compile_options(${name}_test PRIVATE -g1)  # lines, for reports; the debug preset has everything
@@ -84,6 +84,15 @@ function(add_exercise name)
     share_precompiled(${name}_test ${NEEDS_${needs}_PRECOMPILED_ANSWER})
   endif()
   add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${NEEDS_${needs}_PARTS})
+endfunction()
+
+# Whether NAME runs on SimGrid's MPI as well.
+function(is_simulated name result)
+  if(NEEDS_${EXERCISE_${name}_needs}_SIMULATED AND NOT EXERCISE_${name}_sockets)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
 endfunction()
 
 set(available)  # later exercises first: a linker looks to the right, and code uses what came before
@@ -145,7 +154,8 @@ endif()
 function(add_stack_for suffix runtime)
   add_library(dist_stack${suffix} INTERFACE)
   foreach(name IN LISTS available)
-    if(NEEDS_${EXERCISE_${name}_needs}_SIMULATED)
+    is_simulated(${name} simulated)
+    if(simulated)
       add_solution(solution${suffix}_${name} ${name} ${runtime})
       target_link_libraries(dist_stack${suffix} INTERFACE solution${suffix}_${name})
     endif()
@@ -158,7 +168,8 @@ if(SimGrid_FOUND)
   # for `simulate`: the references alone, and the student's file of each exercise with the references of all others
   add_simulated(simulated LIBRARIES dist::stack_smpi)
   foreach(name IN LISTS available)
-    if(NEEDS_${EXERCISE_${name}_needs}_SIMULATED)
+    is_simulated(${name} simulated)
+    if(simulated)
       set(others ${available})
       list(FILTER others EXCLUDE REGEX "^${name}$")
       list(TRANSFORM others PREPEND solution_smpi_)

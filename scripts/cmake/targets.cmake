@@ -60,7 +60,7 @@ endif()
 # TEST_parts: what the program TEST is linked from, without the file under test.
 function(add_parts test)
   add_custom_target(${test}_parts)
-  add_dependencies(${test}_parts ${ARGN})
+  add_dependencies(${test}_parts dist_net ${ARGN})
   foreach(part IN LISTS ARGN)
     if(TARGET ${part}_sum)
       add_dependencies(${test}_parts ${part}_sum)

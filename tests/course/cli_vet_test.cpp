@@ -251,3 +251,23 @@ TEST_CASE("an answer defines what is its own") {
     CHECK_FALSE(may("_ZTIN4dist7harness7SkippedE", 'V'));
     CHECK_FALSE(may("_Z4fastv", 'i'));
 }
+
+TEST_CASE("sockets are for exercises that have them, and for no other") {
+    for (const char* const name :
+         {"socket", "connect", "bind", "recv", "__recv_chk", "poll", "getaddrinfo", "close",
+          "_ZN4dist3net9listen_onEiNS0_4FromE", "_ZN4dist3net6Socket5closeEv"}) {
+        INFO(name);
+        CHECK(is_for_sockets(needed(name)));
+        CHECK_FALSE(may_need(name));
+    }
+    for (const char* const name :
+         {"memcpy", "open", "fork", "syscall", "dup2", "ioctl", "_ZN4dist10ring_shiftEv",
+          "_ZN4dist7harness13FaultyNetworkC1Em"}) {
+        INFO(name);
+        CHECK_FALSE(is_for_sockets(needed(name)));
+    }
+    for (const char* const name : {"socket", "_ZN4dist3net9listen_onEiNS0_4FromE"}) {
+        INFO(name);
+        CHECK_FALSE(may_need(name, Strictness::learner));
+    }
+}

@@ -3,7 +3,7 @@
 # Exercises and solutions stand on the ground floor alone; nothing includes the tests.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-ground="runtime files gpu nn data"
+ground="runtime files net gpu nn data"
 above="protocol trace diagrams plots process result manifest build vet judge launch report check grade
 algorithms parallel simulate prove trainer lab cli"
 

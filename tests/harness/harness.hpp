@@ -31,6 +31,7 @@
 //     words/gone.hpp        tensors that nobody may keep
 //     words/lives.hpp       random legal sequences of calls beside a plain model
 //     words/throws.hpp      each call of a callback throws in turn, also what is no std::exception
+//     network/faulty_network.hpp   a network between processes that delays, cuts and resets
 //     words/settings.hpp    what a call leaves as it was: autograd's mode, and what tensors are to it
 //
 // Every rank of the job runs every test. Inside on_ranks all MPI_* calls go through the layer in

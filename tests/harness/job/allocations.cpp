@@ -8,6 +8,7 @@
 #include <new>
 
 #include "tests/harness/job/memory.hpp"
+#include "tests/harness/job/over_fork.hpp"
 
 namespace dist::harness {
 namespace {
@@ -44,11 +45,19 @@ Blocks& blocks() {
     return *all;
 }
 
+std::mutex& blocks_lock() {
+    return blocks().lock;
+}
+
 std::uintptr_t address(const void* place) {
     return reinterpret_cast<std::uintptr_t>(place);
 }
 
 }  // namespace
+
+void keep_blocks_over_fork() {
+    keep_over_fork<blocks_lock>();
+}
 
 std::optional<std::size_t> room_at(const void* place) {
     const std::scoped_lock guard(blocks().lock);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "tests/harness/job/memory.hpp"
+#include "tests/harness/job/over_fork.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -38,7 +39,15 @@ void* run_thread(void* argument) {
     return start.function(start.argument);
 }
 
+std::mutex& lock_of_threads() {
+    return lock;
+}
+
 }  // namespace
+
+void keep_threads_over_fork() {
+    keep_over_fork<lock_of_threads>();
+}
 }  // namespace dist::harness
 
 extern "C" int pthread_create(

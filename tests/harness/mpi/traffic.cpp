@@ -8,6 +8,7 @@
 #include "course/protocol/protocol.hpp"
 #include "course/runtime/clock.hpp"
 #include "tests/harness/channel.hpp"
+#include "tests/harness/job/over_fork.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -60,7 +61,15 @@ void log_stack() {
     }
 }
 
+std::mutex& lock_of_traffic() {
+    return traffic_lock;
+}
+
 }  // namespace
+
+void keep_traffic_over_fork() {
+    keep_over_fork<lock_of_traffic>();
+}
 
 void reset_traffic() {
     const std::scoped_lock guard(traffic_lock);

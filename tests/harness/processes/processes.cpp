@@ -17,6 +17,7 @@
 #include "course/trace/timeline.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/memory.hpp"
+#include "tests/harness/job/over_fork.hpp"
 #include "tests/harness/job/runs.hpp"
 #include "tests/harness/job/use.hpp"
 #include "tests/harness/mpi/allowed.hpp"
@@ -264,6 +265,7 @@ Processes on_processes(
     if (p < 1 || p + world_size() > kMaxRanks) {
         throw std::logic_error("on_processes: the board has no room for so many ranks");
     }
+    keep_locks_over_fork();
     const SharedMemory shared(p);
     Children children(static_cast<std::size_t>(p));
     start(children, body, shared);
