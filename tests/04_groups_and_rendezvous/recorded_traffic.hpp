@@ -1,0 +1,84 @@
+// What PyTorch's own clients sent to PyTorch's own server, and what it answered: recorded once, with 1.13.1 and 2.15.0, and
+// written as bytes.hpp reads it. Calls that send two requests stand there as two.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dist::harness {
+
+struct Recorded {
+    std::string call;
+    std::string request;
+    std::string reply;  // empty: none
+};
+
+inline const std::vector<Recorded> kPyTorch1 = {
+    {"set a", "00 <2>'/a' <3>'xyz'", ""},
+    {"get a: wait", "05 <1> <2>'/a'", "00"},
+    {"get a", "02 <2>'/a'", "<3>'xyz'"},
+    {"add n 5", "03 <2>'/n' <5>", "<5>"},
+    {"add n 2", "03 <2>'/n' <2>", "<7>"},
+    {"get n: wait", "05 <1> <2>'/n'", "00"},
+    {"get n", "02 <2>'/n'", "<1>'7'"},
+    {"compare_set m, which is missing, from old", "01 <2>'/m' <3>'old' <3>'new'", "<3>'old'"},
+    {"compare_set m, which is missing, from nothing", "01 <2>'/m' <0> <3>'new'", "<3>'new'"},
+    {"compare_set m from a wrong value", "01 <2>'/m' <3>'zzz' <1>'q'", "<3>'new'"},
+    {"compare_set m from its value", "01 <2>'/m' <3>'new' <1>'q'", "<1>'q'"},
+    {"check a, nokey", "04 <2> <2>'/a' <6>'/nokey'", "01"},
+    {"check a", "04 <1> <2>'/a'", "00"},
+    {"wait a, n", "05 <2> <2>'/a' <2>'/n'", "00"},
+    {"wait nokey, until its client gives up", "05 <1> <6>'/nokey'", ""},
+    {"get a: wait", "05 <1> <2>'/a'", "00"},
+    {"get a", "02 <2>'/a'", "<3>'xyz'"},
+    {"num_keys", "06", "<3>"},
+    {"erase m", "08 <2>'/m'", "<1>"},
+    {"erase m again", "08 <2>'/m'", "<0>"},
+};
+
+/// The process's number, 19232, is what it pings with.
+inline const std::vector<Recorded> kPyTorch2 = {
+    {"validate and ping", "00 ce f7 85 3c 0d 20 4b 00 00", "20 4b 00 00"},
+    {"set a", "01 <2>'/a' <3>'xyz'", ""},
+    {"get a: wait", "06 <1> <2>'/a'", "00"},
+    {"get a", "03 <2>'/a'", "<3>'xyz'"},
+    {"add n 5", "04 <2>'/n' <5>", "<5>"},
+    {"add n 2", "04 <2>'/n' <2>", "<7>"},
+    {"get n: wait", "06 <1> <2>'/n'", "00"},
+    {"get n", "03 <2>'/n'", "<1>'7'"},
+    {"compare_set m, which is missing, from old", "02 <2>'/m' <3>'old' <3>'new'", "<3>'old'"},
+    {"compare_set m, which is missing, from nothing", "02 <2>'/m' <0> <3>'new'", "<3>'new'"},
+    {"compare_set m from a wrong value", "02 <2>'/m' <3>'zzz' <1>'q'", "<3>'new'"},
+    {"compare_set m from its value", "02 <2>'/m' <3>'new' <1>'q'", "<1>'q'"},
+    {"check a, nokey", "05 <2> <2>'/a' <6>'/nokey'", "01"},
+    {"check a", "05 <1> <2>'/a'", "00"},
+    {"wait a, n", "06 <2> <2>'/a' <2>'/n'", "00"},
+    {"wait nokey, until its client gives up", "06 <1> <6>'/nokey'", ""},
+    {"cancel_wait", "0c", "01"},
+    {"get a: wait", "06 <1> <2>'/a'", "00"},
+    {"get a", "03 <2>'/a'", "<3>'xyz'"},
+    {"num_keys", "07", "<3>"},
+    {"erase m", "08 <2>'/m'", "<1>"},
+    {"erase m again", "08 <2>'/m'", "<0>"},
+};
+
+/// Goes on on the same connection, with what PyTorch 2.x alone asks for. (list_keys has a test of its own: its order is any.)
+inline const std::vector<Recorded> kPyTorch2Alone = {
+    {"append to a", "09 <2>'/a' <3>'123'", ""},
+    {"append to f, which is missing", "09 <2>'/f' <1>'1'", ""},
+    {"multi_get a, f: wait", "06 <2> <2>'/a' <2>'/f'", "00"},
+    {"multi_get a, f", "0a <2> <2>'/a' <2>'/f'", "<6>'xyz123' <1>'1'"},
+    {"multi_set p, q", "0b <2> <2>'/p' <1>'1' <2>'/q' <2>'22'", ""},
+    {"queue_push Q", "0e <2>'/Q' <5>'hello'", ""},
+    {"queue_length Q", "10 <2>'/Q'", "<1>"},
+    {"queue_pop Q: wait", "06 <1> <2>'/Q'", "00"},
+    {"queue_pop Q", "0f <2>'/Q'", "<1> <5>'hello'"},
+    {"queue_pop Q, which is empty", "0f <2>'/Q'", "<0>"},
+    {"barrier B of 1", "12 <2>'/B' <1>", "00"},
+    {"barrier B2 of 2, until its client gives up", "12 <3>'/B2' <2>", ""},
+    {"cancel_wait", "0c", "01"},
+    {"get a: wait", "06 <1> <2>'/a'", "00"},
+    {"get a", "03 <2>'/a'", "<6>'xyz123'"},
+};
+
+}  // namespace dist::harness
