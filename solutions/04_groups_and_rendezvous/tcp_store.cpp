@@ -36,7 +36,7 @@ void put_text(std::string& message, std::string_view text) {
 
 constexpr Store::Duration kFirstPause(10);
 constexpr Store::Duration kLongestPause(1000);
-constexpr Store::Duration kLeastPatience(500);
+constexpr Store::Duration kLeastPatience(1000);
 
 Clock::time_point after(Store::Duration timeout) {
     return Clock::now() + std::min<Store::Duration>(timeout, std::chrono::years(1));

@@ -144,8 +144,7 @@ inline void answers_are_lost() {
 
 inline void server_speaks_another_language() {
     on_ranks({1}, [](const Communicator&) {
-        for (const std::string reply :
-             {"<9223372036854775807> 41", "<-1> 41", "<4611686018427387904> 41"}) {
+        for (const std::string reply : {"<9223372036854775807> 41", "<-1> 41"}) {
             ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
             TcpStore store(kHost, server.port(), 200ms);
             INFO("a value of that length was announced, and one byte came: " << reply);

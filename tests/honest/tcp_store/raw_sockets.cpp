@@ -263,7 +263,7 @@ TcpStore::TcpStore(std::string host, int port, Duration timeout) : state_(new St
     state_->host = std::move(host);
     state_->port = port;
     state_->timeout = timeout;
-    state_->patience = std::max(timeout, Duration(500));
+    state_->patience = std::max(timeout, Duration(1000));
     const auto end = after(timeout);
     for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
         try {
