@@ -50,10 +50,10 @@ inline void pauses_between_tries() {
         const TriesSeen tries;  // accepts, and ends each connection at once
         const auto begin = std::chrono::steady_clock::now();
         const std::string text =
-            text_of<Timeout>([&] { const TcpStore store(kHost, tries.port(), 500ms); });
+            text_of<Timeout>([&] { const TcpStore store(kHost, tries.port(), 800ms); });
         const auto waited = std::chrono::steady_clock::now() - begin;
-        CHECK((waited >= 500ms));
-        CHECK((waited < 500ms + kPatience / 2));
+        CHECK((waited >= 800ms));
+        CHECK((waited < 800ms + kPatience / 2));
         CHECK(names(text, {kHost, std::to_string(tries.port())}));
         const std::vector<double> gaps = tries.gaps_s();
         INFO("the tries: " << tries.told());
@@ -109,7 +109,7 @@ inline void answers_are_lost() {
         const TcpStoreServer server;
         FaultyNetwork network(seed());
         const int edge = network.edge_to(server.port());
-        TcpStore store(kHost, edge, 400ms);
+        TcpStore store(kHost, edge, 1000ms);
         const auto fails = [&](const std::string& how) {
             auto call = std::async(std::launch::async, [&] {
                 return text_of<Error>([&] { store.add("k", 1); });
@@ -146,7 +146,7 @@ inline void server_speaks_another_language() {
     on_ranks({1}, [](const Communicator&) {
         for (const std::string reply : {"<9223372036854775807> 41", "<-1> 41"}) {
             ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
-            TcpStore store(kHost, server.port(), 200ms);
+            TcpStore store(kHost, server.port(), 1000ms);
             INFO("a value of that length was announced, and one byte came: " << reply);
             const std::string text = text_of<Error>([&] { store.compare_set("k", "", "v"); });
             CHECK(names(text, {std::to_string(server.port())}));
