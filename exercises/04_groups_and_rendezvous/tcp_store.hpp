@@ -15,9 +15,9 @@ namespace dist {
 /// value a moment later.
 ///
 /// Cost    one round trip for each call; two for get(), and none for set().
-/// Errors  of each call: Error, which names host and port, if the connection breaks, or if the server does not answer
-///         for as long as the store's timeout. What has not been answered may or may not have happened. The next call
-///         connects anew, with one try.
+/// Errors  of each call: Error, which names host and port, if the connection breaks, or if a reply does not come for as
+///         long as the store's timeout, and one second at least. What has not been answered may or may not have
+///         happened. The next call connects anew, with one try.
 ///         std::invalid_argument if a key, a value or a list is longer than TcpStoreServer takes: then nothing is sent.
 /// Source  PyTorch, torch/csrc/distributed/c10d/TCPStore.cpp.
 class TcpStore : public Store {

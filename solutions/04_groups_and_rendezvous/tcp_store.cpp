@@ -36,6 +36,7 @@ void put_text(std::string& message, std::string_view text) {
 
 constexpr Store::Duration kFirstPause(10);
 constexpr Store::Duration kLongestPause(1000);
+constexpr Store::Duration kLeastPatience(1000);
 
 Clock::time_point after(Store::Duration timeout) {
     return Clock::now() + std::min<Store::Duration>(timeout, std::chrono::years(1));
@@ -78,15 +79,16 @@ struct TcpStore::State {
     std::string host;
     int port;
     Duration timeout;
+    Duration patience = std::max(timeout, kLeastPatience);  // with a server that owes a reply
     std::mutex one_call_at_a_time = {};
     net::Socket server = {};
 
-    void connect(Duration patience);
+    void connect(Duration most);
     std::unique_lock<std::mutex> begin_call();
-    bool wait(const Keys& keys, Duration patience);
+    bool wait(const Keys& keys, Duration most);
     bool check(const Keys& keys);
     [[noreturn]] void fail(const std::string& why);
-    bool comes(short event, Duration patience);
+    bool comes(short event, Duration most);
     void send(std::string_view message);
     void receive(char* bytes, std::size_t n);
     template <class Number>
@@ -100,8 +102,8 @@ struct TcpStore::State {
 }
 
 /// Sleeps until the socket can be read or written; false if that takes too long.
-bool TcpStore::State::comes(short event, Duration patience) {
-    const auto end = after(patience);
+bool TcpStore::State::comes(short event, Duration most) {
+    const auto end = after(most);
     for (;;) {
         pollfd events = {server.descriptor(), event, 0};
         const auto nap = std::min<Duration>(until(end), std::chrono::hours(1));
@@ -116,7 +118,7 @@ bool TcpStore::State::comes(short event, Duration patience) {
 
 void TcpStore::State::send(std::string_view message) {
     while (!message.empty()) {
-        if (!comes(POLLOUT, timeout)) {
+        if (!comes(POLLOUT, patience)) {
             fail("takes no request");
         }
         const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
@@ -131,7 +133,7 @@ void TcpStore::State::send(std::string_view message) {
 
 void TcpStore::State::receive(char* bytes, std::size_t n) {
     while (n > 0) {
-        if (!comes(POLLIN, timeout)) {
+        if (!comes(POLLIN, patience)) {
             fail("does not answer");
         }
         const ssize_t got = recv(server.descriptor(), bytes, n, MSG_DONTWAIT);
@@ -166,25 +168,25 @@ std::string TcpStore::State::text() {
     return text;
 }
 
-void TcpStore::State::connect(Duration patience) {
-    server = net::connect_to(host, port, patience);
+void TcpStore::State::connect(Duration most) {
+    server = net::connect_to(host, port, most);
     const auto mine = static_cast<std::uint32_t>(port);
     std::string hello = request(StoreOp::validate);
     put(hello, kMagic);
     hello += request(StoreOp::ping);
     put(hello, mine);
     send(hello);
-    if (!comes(POLLIN, patience) || number<std::uint32_t>() != mine) {
+    if (!comes(POLLIN, most) || number<std::uint32_t>() != mine) {
         fail("does not answer as a store does");
     }
 }
 
 /// Returns whether all came in time; if not, the server does not think of it any more.
-bool TcpStore::State::wait(const Keys& keys, Duration patience) {
+bool TcpStore::State::wait(const Keys& keys, Duration most) {
     std::string message = request(StoreOp::wait);
     put_keys(message, keys);
     send(message);
-    if (comes(POLLIN, patience)) {
+    if (comes(POLLIN, most)) {
         number<unsigned char>();
         return true;
     }
@@ -207,7 +209,7 @@ bool TcpStore::State::check(const Keys& keys) {
 std::unique_lock<std::mutex> TcpStore::State::begin_call() {
     std::unique_lock call(one_call_at_a_time);
     if (!server) {
-        connect(timeout);
+        connect(patience);
     }
     return call;
 }

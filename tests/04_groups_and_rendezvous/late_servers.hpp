@@ -35,7 +35,9 @@ class ReservedPort {
     /// From now on somebody listens.
     net::Socket listens() const {
         listen(socket_.descriptor(), 8);
-        return net::Socket(dup(socket_.descriptor()));
+        net::Socket listener(dup(socket_.descriptor()));
+        listener.set_waiting(false);
+        return listener;
     }
 
   private:
@@ -67,10 +69,11 @@ class TriesSeen {
     }
 
     [[nodiscard]] std::string told() const {
+        const std::vector<double> gaps = gaps_s();
         std::ostringstream out;
-        out << "the first";
-        for (const double gap : gaps_s()) {
-            out << ", one " << static_cast<int>(1000 * gap) << " ms later";
+        out << gaps.size() + 1 << " tries: the first";
+        for (std::size_t i = 0; i < gaps.size() && i < 10; ++i) {
+            out << ", one " << static_cast<int>(1000 * gaps[i]) << " ms later";
         }
         return out.str();
     }

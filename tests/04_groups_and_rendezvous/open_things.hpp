@@ -3,8 +3,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
+#include <string>
 #include <thread>
 
 namespace dist::harness {
@@ -17,6 +20,24 @@ inline std::ptrdiff_t open_descriptors() {
 }
 inline std::ptrdiff_t threads() {
     return entries_of("/proc/self/task");
+}
+
+inline std::set<std::string> thread_numbers() {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        all.insert(entry.path().filename());
+    }
+    return all;
+}
+
+/// What Linux says of a thread of this process: its "State", its "voluntary_ctxt_switches", ...
+inline std::string thread_status(const std::string& number, const std::string& field) {
+    std::ifstream file("/proc/self/task/" + number + "/status");
+    std::string word;
+    while (file >> word && word != field + ":") {
+    }
+    file >> word;
+    return word;
 }
 
 /// Waits until something holds; but not for ever.

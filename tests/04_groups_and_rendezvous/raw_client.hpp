@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <poll.h>
+#include <stdexcept>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -81,20 +82,22 @@ class RawClient {
 
     net::Socket& socket() { return socket_; }
 
-  private:
+    /// Whether something comes, or the end; not for ever.
     bool comes() {
         pollfd event = {socket_.descriptor(), POLLIN, 0};
         return poll(&event, 1, static_cast<int>(kPatience.count())) > 0;
     }
 
+  private:
     net::Socket socket_;
 };
 
 /// One that has said that it is of PyTorch 2.x.
 inline RawClient greeted(int port) {
     RawClient client(port);
-    client.answers("00 ce f7 85 3c 0d 20 4b 00 00", "20 4b 00 00");
-    return client;
+    const Comparison greeting = client.answers("00 ce f7 85 3c 0d 20 4b 00 00", "20 4b 00 00");
+    return greeting ? std::move(client)
+                    : throw std::runtime_error("a client of PyTorch 2.x: " + greeting.text);
 }
 
 }  // namespace dist::harness

@@ -28,6 +28,7 @@ class ScriptedServer {
           single_(single),
           thread_([this] { run(); }) {}
     ~ScriptedServer() {
+        end_.second.close();
         if (thread_.joinable()) {
             thread_.join();
         }
@@ -45,8 +46,9 @@ class ScriptedServer {
 
   private:
     void run() {
-        pollfd event = {listener_.descriptor(), POLLIN, 0};
-        poll(&event, 1, static_cast<int>(kPatience.count()));
+        pollfd events[2] = {
+            {listener_.descriptor(), POLLIN, 0}, {end_.first.descriptor(), POLLIN, 0}};
+        poll(events, 2, static_cast<int>(kPatience.count()));
         RawClient client(net::accept_from(listener_));
         if (!client.socket()) {
             wrong_ = "nobody connects";
@@ -80,6 +82,7 @@ class ScriptedServer {
 
     net::Socket listener_;
     int port_ = net::local_port(listener_);
+    std::pair<net::Socket, net::Socket> end_ = net::connected_pair();
     std::vector<Recorded> script_;
     bool single_;
     std::string wrong_;

@@ -134,6 +134,7 @@ inline void reads_slowly() {
         for (int i = 0; i < kReplies; ++i) {
             slow.sends("\3" + text("/k"));
         }
+        REQUIRE(slow.comes());  // the first reply has begun
         for (int i = 0; i < 3; ++i) {
             REQUIRE(serves_others(server.port()));
         }

@@ -1,6 +1,7 @@
 // What tests of a server say to it.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,14 @@ inline Comparison in_step(RawClient& client) {
 
 /// The server answers another client, now.
 inline Comparison serves_others(int port) {
-    RawClient other = greeted(port);
-    Comparison result = other.answers("05 <0>", "00");
-    result.text = "another client: " + result.text;
-    return result;
+    try {
+        RawClient other = greeted(port);
+        Comparison result = other.answers("05 <0>", "00");
+        result.text = "another client: " + result.text;
+        return result;
+    } catch (const std::runtime_error& error) {
+        return {false, std::string("another client: ") + error.what()};
+    }
 }
 
 }  // namespace dist::harness

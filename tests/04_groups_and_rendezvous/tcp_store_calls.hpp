@@ -18,7 +18,7 @@ inline TcpStore patient(int port) {
     return {kHost, port, kPatience};
 }
 
-/// The text of what `call` throws, which has to be such an exception; "" if it throws nothing.
+/// The text of what `call` throws, which has to be such an exception: see names().
 template <class Exception>
 std::string text_of(const std::function<void()>& call) {
     try {
@@ -31,6 +31,19 @@ std::string text_of(const std::function<void()>& call) {
         return std::string("another exception: ") + other.what();
     }
     return "";
+}
+
+/// Whether a text of text_of() has all these words.
+inline Comparison names(const std::string& text, const std::vector<std::string>& words) {
+    if (text.empty()) {
+        return {false, "it returned as if all were well"};
+    }
+    for (const std::string& word : words) {
+        if (text.starts_with("another exception") || text.find(word) == std::string::npos) {
+            return {false, "the text has to name " + word + ", and is: " + text};
+        }
+    }
+    return {};
 }
 
 inline std::vector<Recorded> recorded_calls() {

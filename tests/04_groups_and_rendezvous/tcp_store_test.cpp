@@ -1,18 +1,20 @@
 // What tcp_store must do: a Store like all others, in the bytes of PyTorch's own client, whatever the network does to them.
 #include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
 
-#include <csignal>
 #include <future>
-#include <memory>
-#include <set>
 
+#include "tests/04_groups_and_rendezvous/client_crowds.hpp"
 #include "tests/04_groups_and_rendezvous/client_faults.hpp"
 #include "tests/04_groups_and_rendezvous/open_things.hpp"
 #include "tests/04_groups_and_rendezvous/recorded_traffic.hpp"
 #include "tests/04_groups_and_rendezvous/scripted_server.hpp"
+#include "tests/04_groups_and_rendezvous/store_cases.hpp"
+#include "tests/04_groups_and_rendezvous/store_lives.hpp"
+#include "tests/04_groups_and_rendezvous/store_races.hpp"
+#include "tests/04_groups_and_rendezvous/store_waits.hpp"
 #include "tests/04_groups_and_rendezvous/tcp_store_calls.hpp"
+#include "tests/04_groups_and_rendezvous/tcp_store_kinds.hpp"
 #include "tests/harness/network/faulty_network.hpp"
-#include "tests/harness/processes/processes.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -23,14 +25,15 @@ TEST_CASE("the client sends the bytes of PyTorch's own client, and reads replies
     on_ranks({1}, [](const Communicator&) {
         for (const bool single : {false, true}) {
             ScriptedServer server(recorded_calls(), single);
-            INFO(
-                (single ? "replies come byte by byte" : "replies come in one piece")
-                << "; what the server got that it should not, or what the client made of a reply:"
-            );
+            INFO((single ? "replies come byte by byte" : "replies come in one piece"));
             const std::string wrong = makes_recorded_calls(server.port());
             const Comparison sent = server.result();
+            INFO(
+                "what calls returned otherwise than PyTorch's: "
+                << (wrong.empty() ? "nothing" : wrong)
+            );
             CHECK(sent);
-            CHECK(wrong == "");
+            CHECK(wrong.empty());
         }
     });
 }
@@ -122,9 +125,9 @@ TEST_CASE(
         INFO(text);
         CHECK((waited >= 150ms));
         CHECK((waited < 150ms + kPatience / 2));
-        CHECK(text.find("absent") != std::string::npos);
-        CHECK(text.find("missing") != std::string::npos);
-        CHECK(text.find("there") == std::string::npos);
+        CHECK(names(text, {"absent", "missing"}));
+        const bool names_others = text.find("there") != std::string::npos;
+        CHECK_FALSE(names_others);
         CHECK(other.add("absent", 1) == 1);
         CHECK(other.add("missing", 1) == 1);
         INFO("after a wait that timed out its keys came: is the next reply its own?");
@@ -151,36 +154,6 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("get waits as long as the store was told to, and names the key") {
-    on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        TcpStore store(kHost, server.port(), 300ms);
-        const auto begin = std::chrono::steady_clock::now();
-        const std::string text = text_of<Timeout>([&] { store.get("absent"); });
-        INFO(text);
-        CHECK((std::chrono::steady_clock::now() - begin >= 300ms));
-        CHECK(text.find("absent") != std::string::npos);
-        TcpStore other = patient(server.port());
-        auto value = std::async(std::launch::async, [&] { return other.get("late"); });
-        store.set("late", "v");
-        CHECK(value.get() == "v");
-    });
-}
-
-TEST_CASE("add to what is no number names the key, and the store goes on") {
-    on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        TcpStore store = patient(server.port());
-        for (const std::string value : {"seven", "9223372036854775807"}) {
-            store.set("a-key", value);
-            const std::string text = text_of<Error>([&] { store.add("a-key", 1); });
-            INFO("1 was added to '" << value << "'. The text: " << text);
-            CHECK(text.find("a-key") != std::string::npos);
-            CHECK(store.get("a-key") == value);
-        }
-    });
-}
-
 TEST_CASE(
     "a client may start before its server, and the connection may break before the first answer"
 ) {
@@ -193,65 +166,11 @@ TEST_CASE("it waits 10 ms before the second try, then twice as long each time, a
 }
 
 TEST_CASE("64 and 100 clients at once: all get in, all add, all wait, all wake up") {
-    on_ranks({1}, [](const Communicator&) {
-        for (const int clients : {64, 100}) {
-            const TcpStoreServer server;
-            std::vector<std::future<std::int64_t>> sums;
-            for (int i = 0; i < clients; ++i) {
-                sums.push_back(std::async(std::launch::async, [port = server.port(), clients] {
-                    TcpStore store("localhost", port, kPatience);
-                    const std::int64_t sum = store.add("here", 1);
-                    if (sum == clients) {
-                        store.set("all are here", "");
-                    }
-                    store.wait({"all are here"}, kPatience);
-                    return sum;
-                }));
-            }
-            std::set<std::int64_t> all;
-            for (auto& sum : sums) {
-                all.insert(sum.get());
-            }
-            INFO("each of " << clients << " clients added 1: the sums that they got");
-            CHECK(std::ssize(all) == clients);
-            CHECK(*all.begin() == 1);
-            CHECK(*all.rbegin() == clients);
-        }
-    });
+    many_clients_at_once();
 }
 
 TEST_CASE("threads may share a store: their calls come one after the other") {
-    on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        TcpStore store = patient(server.port());
-        constexpr int kThreads = 8;
-        constexpr int kCalls = 50;
-        std::vector<std::future<int>> all;
-        for (int i = 0; i < kThreads; ++i) {
-            all.push_back(std::async(std::launch::async, [&store, key = std::to_string(i)] {
-                int right = 0;
-                for (int call = 1; call <= kCalls; ++call) {
-                    store.set("set by " + key, key);
-                    right += store.add("added by " + key, 1) == call ? 1 : 0;
-                    right += store.get("set by " + key) == key ? 1 : 0;
-                    store.add("all", 1);
-                }
-                return right;
-            }));
-        }
-        for (auto& one : all) {
-            INFO("replies that were this thread's own, of " << 2 * kCalls);
-            CHECK(one.get() == 2 * kCalls);
-        }
-        CHECK(store.add("all", 0) == kThreads * kCalls);
-        auto waits = std::async(std::launch::async, [&] {
-            return text_of<Timeout>([&] { store.wait({"absent"}, 150ms); });
-        });
-        for (int call = 0; call < 100; ++call) {
-            REQUIRE(store.add("beside a wait", 1) == call + 1);
-        }
-        CHECK(waits.get().find("absent") != std::string::npos);
-    });
+    threads_share_a_store();
 }
 
 TEST_CASE("when the server ends, each call is an Error that names host and port") {
@@ -270,29 +189,7 @@ TEST_CASE("a server that speaks another language is an Error, whatever it says")
 }
 
 TEST_CASE("processes meet at a store, and one that dies takes nothing with it") {
-    on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        const Processes run = on_processes(
-            4,
-            [&](int rank, int p) {
-                TcpStore store = patient(server.port());
-                const std::string name = "rank" + std::to_string(rank);
-                store.set(name, name);
-                if (rank == 3) {
-                    store.wait({"rank0"}, kPatience);
-                    raise(SIGKILL);
-                }
-                for (int other = 0; other < p; ++other) {
-                    const std::string its = "rank" + std::to_string(other);
-                    CHECK(store.get(its) == its);
-                }
-                CHECK(store.add("sum", rank) >= rank);
-            },
-            {.die = {3}}
-        );
-        CHECK(run.died[3] == "killed by SIGKILL");
-        CHECK(patient(server.port()).add("sum", 0) == 3);
-    });
+    processes_meet();
 }
 
 TEST_CASE("a store that ends closes its connection, and leaves no thread and no descriptor") {
@@ -313,4 +210,72 @@ TEST_CASE("a store that ends closes its connection, and leaves no thread and no 
         CHECK(becomes_true([&] { return open_descriptors() == descriptors; }));
         CHECK(threads() == all_threads);
     });
+}
+
+TEST_CASE("a store returns what was set last, for keys and values of any bytes") {
+    holds_what_is_set({kConnectionEach, kSharedConnection});
+}
+
+TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
+    adds({kConnectionEach});
+}
+
+TEST_CASE("add refuses what is no number and what does not fit, and changes nothing then") {
+    adds_to_numbers_only({kConnectionEach});
+}
+
+TEST_CASE("compare_set stores only where it finds what it expects, and returns what stands there") {
+    compares_and_sets({kConnectionEach});
+}
+
+TEST_CASE("check asks for all keys, and makes none") {
+    checks_all_keys({kConnectionEach});
+}
+
+TEST_CASE("an erased key is gone, and may begin anew") {
+    erases({kConnectionEach});
+}
+
+TEST_CASE("two stores know nothing of each other") {
+    knows_no_other_store({kConnectionEach});
+}
+
+TEST_CASE("random calls do what they do to a map") {
+    lives_like_a_map({kConnectionEach, kSharedConnection});
+}
+
+TEST_CASE("a call that waits in vain ends after its timeout, not before, and soon after") {
+    times_out_in_time({kConnectionEach, kSharedConnection});
+}
+
+TEST_CASE("a timeout ends a wait also while other keys come") {
+    times_out_amid_others({kConnectionEach});
+}
+
+TEST_CASE("a value wakes all that wait for it, whichever call brings it") {
+    wakes_all({kConnectionEach});
+}
+
+TEST_CASE("wait returns with the last of its keys, in whatever order they come") {
+    waits_for_the_last_key({kConnectionEach});
+}
+
+TEST_CASE("wait returns when all keys are there at the same time") {
+    waits_for_all_at_once({kConnectionEach});
+}
+
+TEST_CASE("a call that waits keeps no other one waiting") {
+    keeps_nobody_waiting({kConnectionEach});
+}
+
+TEST_CASE("threads that add at the same time get sums of their own") {
+    adds_at_once({kConnectionEach, kSharedConnection}, 300);
+}
+
+TEST_CASE("of threads that compare and set at the same time, one wins") {
+    compares_and_sets_at_once({kConnectionEach});
+}
+
+TEST_CASE("no call sees half of a value") {
+    sees_whole_values({kConnectionEach});
 }

@@ -124,6 +124,7 @@ struct TcpStore::State {
     std::string host;
     int port = 0;
     Duration timeout{};
+    Duration patience{};
     std::mutex one_call_at_a_time;
     Line server;
 
@@ -162,7 +163,7 @@ bool TcpStore::State::comes(short event, Duration patience) {
 
 void TcpStore::State::send(std::string_view message) {
     while (!message.empty()) {
-        if (!comes(POLLOUT, timeout)) {
+        if (!comes(POLLOUT, patience)) {
             fail("takes no request");
         }
         const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
@@ -177,7 +178,7 @@ void TcpStore::State::send(std::string_view message) {
 
 void TcpStore::State::receive(char* bytes, std::size_t n) {
     while (n > 0) {
-        if (!comes(POLLIN, timeout)) {
+        if (!comes(POLLIN, patience)) {
             fail("does not answer");
         }
         const ssize_t got = read(server.descriptor(), bytes, n);
@@ -262,6 +263,7 @@ TcpStore::TcpStore(std::string host, int port, Duration timeout) : state_(new St
     state_->host = std::move(host);
     state_->port = port;
     state_->timeout = timeout;
+    state_->patience = std::max(timeout, Duration(1000));
     const auto end = after(timeout);
     for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
         try {
