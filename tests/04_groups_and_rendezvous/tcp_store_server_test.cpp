@@ -242,6 +242,14 @@ TEST_CASE("a server takes the port that it is given, and names one that is taken
             port = server.port();
             RawClient client = greeted(port);
             REQUIRE(client.answers("04 <2>'/k' <1>", "<1>"));
+            std::string refused;  // this machine has another address as well
+            try {
+                RawClient by_another(net::connect_to("127.0.0.2", port, kPatience));
+                CHECK(by_another.answers("06", "<1>"));
+            } catch (const Error& error) {
+                refused = error.what();
+            }
+            CHECK(refused == "");
             std::string text = "it listens there as well";
             try {
                 const TcpStoreServer second(port);
