@@ -50,7 +50,7 @@ inline std::vector<std::int64_t> sorted(const std::vector<std::vector<std::int64
 }
 
 /// `times` have to be so many that threads meet.
-inline void adds_at_once(const StoreKinds& kinds, int times = 1000) {
+inline void adds_at_once(const StoreKinds& kinds, int times = 500) {
     for_each_kind(kinds, kPatient, [times](const OpenStore& open) {
         const auto sums =
             race<std::vector<std::int64_t>>(open, [times](Store& store, int /*number*/) {
@@ -153,7 +153,7 @@ inline void sees_whole_values(const StoreKinds& kinds) {
 /// get() looks and reads at one moment: a value that is there now and then, it returns or waits for. Not for a store that asks
 /// a server twice.
 inline void gets_what_comes_and_goes(const StoreKinds& kinds) {
-    static constexpr int kTimes = 300;
+    static constexpr int kTimes = 100;
     for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         std::atomic<bool> over = false;
         const auto got = race<int>(open, [&](Store& store, int number) {

@@ -43,12 +43,10 @@ inline void for_each_kind(
     Store::Duration timeout,
     const std::function<void(const OpenStore&)>& body
 ) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (const StoreKind& kind : kinds) {
-            INFO(kind.name);
-            body(kind.make(timeout));
-        }
-    });
+    for (const StoreKind& kind : kinds) {
+        INFO(kind.name);
+        on_ranks({1}, [&](const Communicator&) { body(kind.make(timeout)); });
+    }
 }
 
 /// Waits until something holds; but not for ever.
