@@ -1,6 +1,6 @@
 // Shares the results by memory that has a name, without a message.
 // state: forbidden
-// says: the kernel itself
+// says: reads or writes files
 
 #include <fcntl.h>
 #include <sys/mman.h>
