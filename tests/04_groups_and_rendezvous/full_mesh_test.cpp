@@ -182,12 +182,13 @@ TEST_CASE("full_mesh has the higher rank connect, and say its rank in four bytes
         const net::Socket listener = net::listen_on(0);
         store.set("mesh/0", "127.0.0.1:" + std::to_string(net::local_port(listener)));
         Rank rank(store, 1, 3);
+        const int port = port_in(rank.said());
         pollfd one{listener.descriptor(), POLLIN, 0};
         CHECK(poll(&one, 1, 5000) == 1);
         const net::Socket from_1 = net::accept_from(listener);
         CHECK(heard(from_1) == 1);
         // rank 2 comes last: rank 1 waits for it, and calls nobody
-        const net::Socket from_2 = net::connect_to("127.0.0.1", port_in(rank.said()), kPatience);
+        const net::Socket from_2 = net::connect_to("127.0.0.1", port, kPatience);
         say(from_2, 2);
         const Came came = rank.end();
         REQUIRE(came.sockets.size() == 3);

@@ -12,6 +12,7 @@ program=$(realpath "$1")
 work=$(mktemp -d)
 export HOME=$work TMUX_TMPDIR=$work LC_ALL=C.UTF-8
 answer=exercises/01_point_to_point/hello_ranks.cpp
+exercises=$(grep -c "^\[\[exercise\]\]" exercises/course.toml)
 rule="---- $answer ---" # stands above each run
 
 tmux_here() { tmux -L "shardlings_$$" -f /dev/null "$@"; }
@@ -136,7 +137,7 @@ try_list() { # COLUMNS SETTING COLOURS
     type_line "$2 shardlings list"
     await 'ready>' 2
     expect 'next hello_ranks' 'Every rank says hello to rank 0' 'A checkpoint that nobody collects' \
-        '0 of 51 done' 'Next: ./shardlings run hello_ranks'
+        "0 of $exercises done" 'Next: ./shardlings run hello_ranks'
     expect_lines_of "$1"
     expect_colours "$3"
 }
@@ -145,7 +146,7 @@ try_watch() { # COLUMNS SETTING COLOURS
     where="watch, $1 columns $2"
     open_terminal "$1" 24
     start_watch "$2"
-    expect 'hello_ranks is not started: its TODO is still there.' 'Read:' 'Stuck?' 'Edit:' '0 of 51 done' 'r run | h hint'
+    expect 'hello_ranks is not started: its TODO is still there.' 'Read:' 'Stuck?' 'Edit:' "0 of $exercises done" 'r run | h hint'
     press h
     await 'hello_ranks, hint 1 of 3:'
     await 'q quit' 2
@@ -234,7 +235,7 @@ try_narrower() {
     start_watch
     { echo 'done hello_ranks'; seq -f 'done no_such_%g' 100; printf 'current\nhints \001\377\n'; } >"$SHARDLINGS_ROOT/.shardlings/progress"
     press h
-    await '[--------------------] 1 of 51 done'
+    await "[--------------------] 1 of $exercises done"
     await 'n next | r run'
     tmux_here resize-window -t "$terminal" -x 20 -y 5
     press n
