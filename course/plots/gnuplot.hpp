@@ -13,7 +13,7 @@ struct Style {
     int mark;  // gnuplot's number
 };
 
-/// Okabe and Ito's colours, and four of Tol's, which people who are colour-blind can tell apart. No
+/// Okabe and Ito's colours, and five of Tol's, which people who are colour-blind can tell apart. No
 /// two share a colour or a mark, so that neither alone has to be told apart.
 inline constexpr std::array kStyles = {
     Style{"#000000", 7},   // full circle
@@ -27,6 +27,7 @@ inline constexpr std::array kStyles = {
     Style{"#999933", 3},   // star
     Style{"#332288", 12},  // diamond
     Style{"#117733", 8},   // triangle
+    Style{"#AA4499", 10},  // triangle, upside down
 };
 
 /// A gnuplot string. Of a strange file name, what no SVG may hold becomes '?'.

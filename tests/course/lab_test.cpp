@@ -147,7 +147,7 @@ TEST_CASE("an unknown collective or algorithm is answered with those that exist"
             find_algorithms(collective, {"ring", "rign"});
         }) ==
         "no algorithm \"rign\" for all_reduce; there are: naive, ring, recursive_doubling, "
-        "halving_doubling, tree, hierarchical, auto, shared, mpi, mine, gloo"
+        "halving_doubling, tree, hierarchical, auto, shared, mpi, mine, tcp, gloo"
     );
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("without the student's library `mine` is left out, with the reason") {
         note ==
         "mine is left out: ./shardlings gives your code (--mine FILE) once its exercise passes"
     );
-    CHECK(algorithms.size() == 10);
+    CHECK(algorithms.size() == 11);
 }
 
 TEST_CASE("sizes may be a row: from, to, factor") {
