@@ -3,6 +3,7 @@ add_executable(stack_bits EXCLUDE_FROM_ALL own_mpi/stack_bits.cpp)
 target_link_libraries(stack_bits PRIVATE dist::stack dist::optimised_little dist::warnings)
 add_executable(stack_bits_own EXCLUDE_FROM_ALL own_mpi/stack_bits.cpp)
 target_link_libraries(stack_bits_own PRIVATE dist::stack_own dist::optimised_little dist::warnings)
+add_dependencies(stack_bits_own start_ranks)
 add_test(NAME own_mpi COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/own_mpi/own_mpi_test.sh
   $<TARGET_FILE:start_ranks> $<TARGET_FILE:stack_bits_own> ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:stack_bits>)
 set_tests_properties(own_mpi PROPERTIES LABELS course TIMEOUT 300)
