@@ -73,15 +73,6 @@ std::vector<fs::path> system_libraries(const Context& context) {
     return files;
 }
 
-void note_taken(const Symbol& symbol, Taken& taken) {
-    if (!symbol.is_needed()) {
-        taken.all.insert(symbol.name);
-        if (!symbol.is_weak()) {
-            taken.strong.insert(symbol.name);
-        }
-    }
-}
-
 /// Of one test the same for every answer: found once in a command.
 const Taken& taken_by_others(const Context& context, const Built& built) {
     static std::mutex one_at_a_time;
@@ -90,19 +81,16 @@ const Taken& taken_by_others(const Context& context, const Built& built) {
     const auto [place, is_new] = known.try_emplace(built.others);
     Taken& taken = place->second;
     if (is_new) {
-        const std::vector<Symbol> own = symbols_of(context, built.others);
-        std::set<std::string>
-            in_headers;  // what a library has as well, for programs of old compilers
-        for (const Symbol& symbol : own) {
-            if (symbol.is_weak()) {
-                in_headers.insert(symbol.name);
-            }
-            note_taken(symbol, taken);
+        std::vector<Symbol> symbols = symbols_of(context, built.others);
+        for (Symbol& symbol : symbols_of(context, system_libraries(context), Table::dynamic)) {
+            symbols.push_back(std::move(symbol));
         }
-        for (const Symbol& symbol :
-             symbols_of(context, system_libraries(context), Table::dynamic)) {
-            if (!in_headers.contains(symbol.name)) {
-                note_taken(symbol, taken);
+        for (const Symbol& symbol : symbols) {
+            if (!symbol.is_needed()) {
+                taken.all.insert(symbol.name);
+                if (!symbol.is_weak()) {
+                    taken.strong.insert(symbol.name);
+                }
             }
         }
     }

@@ -36,9 +36,16 @@ class Walk {
         add(first, 0, "");
     }
 
-    /// Goes through all worlds. What is wrong in one is told with the shortest way there.
-    Comparison all() {
+    /// Goes through all worlds. What is wrong in one is told with the shortest way there. `goes_on` is called now and then:
+    /// there are thousands, and sanitizers take their time.
+    Comparison all(const std::function<void()>& goes_on) {
+        const auto tell = [&](std::size_t at) {
+            if (at % 500 == 499) {
+                goes_on();
+            }
+        };
         for (std::size_t at = 0; at < worlds_.size(); ++at) {
+            tell(at);
             for (std::size_t i = 0; i < worlds_[at].nodes.size(); ++i) {
                 step(at, i);
                 if (!wrong_.empty()) {
@@ -47,6 +54,7 @@ class Walk {
             }
         }
         for (std::size_t at = 0; at < worlds_.size(); ++at) {
+            tell(at);
             if (!comes_together(worlds_[at])) {
                 return {
                     false,
