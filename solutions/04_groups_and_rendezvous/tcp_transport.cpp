@@ -62,17 +62,18 @@ struct Peer {
     std::deque<Message> kept;   // what nobody has asked for
     Message coming;             // just now
 
-    void write();
-    void read();
+    bool write();
+    bool read();
     void begin_message();
     void end_message();
     void deliver(Message come);
     void lose(const std::string& why);
 };
 
-// Gives the kernel what it takes.
-void Peer::write() {
-    while (!leaving.empty()) {
+// Gives the kernel what it takes. Says whether that was anything.
+bool Peer::write() {
+    bool moved = false;
+    while (socket && !leaving.empty()) {
         Message& one = leaving.front();
         const auto frame = std::as_bytes(std::span(&one.frame, 1));
         const bool data_follow = one.moved < sizeof(Frame) && one.frame.bytes > 0;
@@ -82,22 +83,27 @@ void Peer::write() {
         const int how = MSG_DONTWAIT | MSG_NOSIGNAL | (data_follow ? MSG_MORE : 0);
         const ssize_t n = ::send(socket.descriptor(), rest.data(), rest.size(), how);
         if (n < 0 && errno == EAGAIN) {
-            return;
+            return moved;
         }
         if (n < 0) {
+            const std::string why = std::strerror(errno);
             read();  // what has come is not lost
-            return lose(std::strerror(errno));
+            lose(why);
+            return true;
         }
+        moved = true;
         one.moved += static_cast<std::size_t>(n);
         if (one.moved == sizeof(Frame) + one.frame.bytes) {
             finish(one.request, {});
             leaving.pop_front();
         }
     }
+    return moved;
 }
 
-// Takes what the kernel has: the frame first, then the data, to where they belong.
-void Peer::read() {
+// Takes what the kernel has: the frame first, then the data, to where they belong. Says whether that was anything.
+bool Peer::read() {
+    bool moved = false;
     while (socket) {
         const auto frame = std::as_writable_bytes(std::span(&coming.frame, 1));
         const auto missing = coming.moved < sizeof(Frame)
@@ -105,10 +111,12 @@ void Peer::read() {
                                  : coming.place.subspan(coming.moved - sizeof(Frame));
         const ssize_t n = ::recv(socket.descriptor(), missing.data(), missing.size(), MSG_DONTWAIT);
         if (n < 0 && errno == EAGAIN) {
-            return;
+            return moved;
         }
+        moved = true;
         if (n <= 0) {
-            return lose(n == 0 ? "it has left" : std::strerror(errno));
+            lose(n == 0 ? "it has left" : std::strerror(errno));
+            return true;
         }
         coming.moved += static_cast<std::size_t>(n);
         if (coming.moved == sizeof(Frame)) {
@@ -118,6 +126,7 @@ void Peer::read() {
             end_message();
         }
     }
+    return moved;
 }
 
 // The frame is there. Who has asked for this message gets the data at once, if they fit.
@@ -180,6 +189,8 @@ Arrival result_of(const Pending& done) {
 }  // namespace
 
 struct TcpTransport::State {
+    static constexpr int kLooks = 100;
+
     State(std::vector<net::Socket> sockets, int rank) : rank_(rank), peers_(sockets.size()) {
         const int size = static_cast<int>(sockets.size());
         expects(0 <= rank && rank < size, "TcpTransport: there is no place for this rank");
@@ -191,20 +202,26 @@ struct TcpTransport::State {
     }
 
     Peer& peer(int rank) { return peers_.at(static_cast<std::size_t>(rank)); }
-    void move();
+    bool move();
     void sleep(std::unique_lock<std::mutex>& lock);
     void ring();
 
-    // Moves messages until `holds`, which is asked under the lock. Of all threads that wait, one sleeps in poll.
+    // Moves messages until `holds`, which is asked under the lock. Of all threads that wait, one moves them; when it has
+    // looked a few times in vain, it sleeps.
     template <class Condition>
     void until(std::unique_lock<std::mutex>& lock, const Condition& holds) {
-        while (!holds()) {
+        for (int looks = 0; !holds(); ++looks) {
             if (sleeps_) {
                 moved_.wait(lock);
                 continue;
             }
-            sleep(lock);
-            move();
+            if (move()) {
+                looks = 0;
+            } else if (looks < kLooks) {
+                continue;
+            } else {
+                sleep(lock);
+            }
             moved_.notify_all();
         }
     }
@@ -217,11 +234,13 @@ struct TcpTransport::State {
     std::pair<net::Socket, net::Socket> bell_ = net::connected_pair();  // wakes it
 };
 
-void TcpTransport::State::move() {
+bool TcpTransport::State::move() {
+    bool moved = false;
     for (Peer& peer : peers_) {
-        peer.read();
-        peer.write();
+        moved |= peer.read();
+        moved |= peer.write();
     }
+    return moved;
 }
 
 // Lets go of the lock until something can be moved, or another thread rings.
@@ -237,7 +256,8 @@ void TcpTransport::State::sleep(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     sleeps_ = false;
     std::array<std::byte, 64> rings{};
-    while (::recv(bell_.first.descriptor(), rings.data(), rings.size(), MSG_DONTWAIT) > 0) {
+    while (all.front().revents != 0 &&
+           ::recv(bell_.first.descriptor(), rings.data(), rings.size(), MSG_DONTWAIT) > 0) {
     }
 }
 

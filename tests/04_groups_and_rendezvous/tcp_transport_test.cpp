@@ -304,6 +304,7 @@ TEST_CASE("tcp_transport tells a thread that waits what came while another one l
     on_transports({2}, [](Transport& transport, int rank, int) {
         for (int i = 0; i < 100; ++i) {
             if (rank == 1) {
+                CHECK(received(transport, 0, 0, 3).empty());
                 transport.send(message(4, 1, 0), 0, 1, 0);
                 transport.send(message(1, 1, 0), 0, 2, 0);
                 CHECK(received(transport, 0, 0).empty()
@@ -312,6 +313,8 @@ TEST_CASE("tcp_transport tells a thread that waits what came while another one l
             }
             std::thread sleeper([&] { CHECK(received(transport, 4, 1, 1).size() == 4); });
             std::byte place{};
+            nap(1);  // it sleeps
+            transport.send({}, 1, 3, 0);
             const Request answer = transport.irecv({&place, 1}, 1, 2, 0);
             while (!transport.test(answer)) {
             }
