@@ -53,14 +53,15 @@ struct Outcome {
     }
 };
 
-Outcome bench(const Folder& folder, const std::string& arguments) {
+Outcome on_ranks(
+    int ranks, const std::string& program, const std::string& arguments, const Folder& folder
+) {
     using namespace dist::cli;
     const fs::path out = folder.path / "out";
     const fs::path err = folder.path / "err";
-    constexpr int kRanks = 2;
-    std::vector<std::string> words = mpirun(kRanks, Purpose::work);
-    words.emplace_back(BENCH);
-    const std::string command = shell_line(words, mpi_environment(kRanks, Purpose::work));
+    std::vector<std::string> words = mpirun(ranks, Purpose::work);
+    words.push_back(program);
+    const std::string command = shell_line(words, mpi_environment(ranks, Purpose::work));
     const int ended = std::system(
         fmt::format("{} {} > {} 2> {}", command, arguments, out.string(), err.string()).c_str()
     );
@@ -68,6 +69,10 @@ Outcome bench(const Folder& folder, const std::string& arguments) {
     fs::remove(out);
     fs::remove(err);
     return outcome;
+}
+
+Outcome bench(const Folder& folder, const std::string& arguments) {
+    return on_ranks(2, BENCH, arguments, folder);
 }
 
 }  // namespace
@@ -314,5 +319,19 @@ TEST_CASE("every reduction does every operation, and says which") {
                 CHECK(point["redop"] == redop);
             }
         }
+    }
+}
+
+TEST_CASE("ranks that share cores are arranged anew by each draw") {
+    const Folder folder;
+    for (const int ranks : {2, 3, 4}) {
+        INFO("ranks: " << ranks);
+        const Outcome run = on_ranks(ranks, PLACEMENTS, "", folder);
+        INFO(run.out << run.err);
+        if (run.status == 77) {
+            WARN("skipped: there is one core only");
+            return;
+        }
+        CHECK(run.status == 0);
     }
 }

@@ -15,6 +15,12 @@ add_dependencies(lab_bench_test bench)
 add_test(NAME lab_bench COMMAND lab_bench_test)
 set_tests_properties(lab_bench PROPERTIES LABELS lab TIMEOUT 300)
 
+# How ranks are laid on cores, on 2, 3 and 4 ranks.
+add_executable(placements EXCLUDE_FROM_ALL placements.cpp)
+target_link_libraries(placements PRIVATE dist::lab dist::warnings)
+target_compile_definitions(lab_bench_test PRIVATE PLACEMENTS="$<TARGET_FILE:placements>")
+add_dependencies(lab_bench_test placements)
+
 # On two nodes, where namespaces can stand for them.
 add_test(NAME two_nodes_bench
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> bench)
