@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlotExample =
-    "The picture has three panels: loss, accuracy and pictures per second, against\n"
-    "the number of pictures that all ranks have seen, so you can compare runs on\n"
+    "The picture has three panels: loss, accuracy and pictures per second (of text:\n"
+    "tokens), against the number of pictures that all ranks have seen, so you can compare runs on\n"
     "different numbers of ranks. With as many pictures a step, two ranks should\n"
     "learn what one learns, in less time:\n"
     "  ./shardlings train -n 1 --model small --batch 64 --steps 200 --log one.jsonl\n"
@@ -61,6 +61,12 @@ std::vector<plots::TrainingLog> read_logs(const std::vector<fs::path>& files) {
             throw UsageError(fmt::format("plot: {}", error.what()));
         }
         logs.back().name = names[i];
+        if (logs.back().of_text != logs.front().of_text) {
+            throw UsageError(fmt::format(
+                "plot: {} counts {}, and {} {}: draw them apart", files.front().string(),
+                plots::seen_by(logs.front()), files[i].string(), plots::seen_by(logs.back())
+            ));
+        }
     }
     return logs;
 }

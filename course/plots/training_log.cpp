@@ -37,19 +37,21 @@ std::size_t count(const Json& record, const char* key) {
 }
 
 void add_step(TrainingLog& log, const Json& record) {
+    const bool of_text = record.contains("tokens");
     const Step step{
         .step = count(record, "step"),
-        .images = static_cast<double>(count(record, "images")),
+        .seen = static_cast<double>(count(record, of_text ? "tokens" : "images")),
         .loss = number(record, "loss"),
         .accuracy = number(record, "accuracy"),
-        .images_per_s = number(record, "images_per_s")};
-    if (!log.steps.empty() &&
-        (step.step <= log.steps.back().step || step.images <= log.steps.back().images)) {
+        .seen_per_s = number(record, of_text ? "tokens_per_s" : "images_per_s")};
+    if (!log.steps.empty() && (step.step <= log.steps.back().step ||
+                               step.seen <= log.steps.back().seen || of_text != log.of_text)) {
         throw LogError(fmt::format(
             "step {} comes after step {}: are these two runs in one file?", step.step,
             log.steps.back().step
         ));
     }
+    log.of_text = of_text;
     log.steps.push_back(step);
     log.times.data_s += seconds(record, "data_s");
     log.times.forward_s += seconds(record, "forward_s");
@@ -62,7 +64,7 @@ void add_test(TrainingLog& log, const Json& record) {
     if (log.steps.empty()) {
         throw LogError("is an epoch's line, and no step comes before it");
     }
-    log.tests.push_back({log.steps.back().images, number(record, "test_accuracy")});
+    log.tests.push_back({log.steps.back().seen, number(record, "test_accuracy")});
     const auto synthetic = record.find("synthetic");
     log.synthetic = synthetic != record.end() && *synthetic == true;
 }
@@ -86,9 +88,8 @@ void add_line(TrainingLog& log, const Json& record, Spent& spent) {
     } else {
         add_step(log, record);
         const Step& step = log.steps.back();
-        if (step.images_per_s > 0) {
-            spent.steps_and_tests_s +=
-                step.images / static_cast<double>(step.step) / step.images_per_s;
+        if (step.seen_per_s > 0) {
+            spent.steps_and_tests_s += step.seen / static_cast<double>(step.step) / step.seen_per_s;
         }
     }
 }
@@ -145,6 +146,10 @@ TrainingLog read_log(const fs::path& path) {
         throw LogError(fmt::format("{}: cannot be read ({})", path.string(), std::strerror(errno)));
     }
     return read_log(in, path.string());
+}
+
+std::string seen_by(const TrainingLog& log) {
+    return log.of_text ? "tokens" : "pictures";
 }
 
 std::vector<std::string> short_names(const std::vector<fs::path>& paths) {

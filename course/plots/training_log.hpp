@@ -20,15 +20,15 @@ class LogError : public std::runtime_error {
 /// A step over all ranks. What is no number in the log (NaN and infinity are null in JSON) is NaN.
 struct Step {
     std::size_t step = 0;  // from 1
-    double images = 0;     // seen so far by all ranks
+    double seen = 0;       // images or tokens so far, of all ranks
     double loss = 0;
     double accuracy = 0;  // 0 to 1
-    double images_per_s = 0;
+    double seen_per_s = 0;
 };
 
 /// A test after an epoch, or after the last steps.
 struct Test {
-    double images = 0;    // seen in training so far
+    double seen = 0;      // in training so far
     double accuracy = 0;  // 0 to 1
 };
 
@@ -48,7 +48,8 @@ struct Times {
 };
 
 struct TrainingLog {
-    std::string name;  // in the picture
+    std::string name;      // in the picture
+    bool of_text = false;  // what was seen are tokens
     std::vector<Step> steps;
     std::vector<Test> tests;
     std::optional<bool> synthetic;  // known after a test
@@ -67,6 +68,9 @@ TrainingLog read_log(std::istream& in, const std::string& name);
 ///
 /// Errors  as above, and LogError for a folder or a file that cannot be read.
 TrainingLog read_log(const std::filesystem::path& path);
+
+/// What a run has seen: "tokens" of a text, else "pictures".
+std::string seen_by(const TrainingLog& log);
 
 /// Names for a picture: the files', with as many of the folders above as it takes to tell them apart.
 ///

@@ -15,12 +15,12 @@ namespace {
 
 constexpr double kMostPoints = 300;  // of a curve: more is noise
 
-/// Of a curve: images, loss, accuracy in percent, images per second, as in Column. NaN: no number.
+/// Of a curve: images or tokens seen, loss, accuracy in percent, seen per second, as in Column. NaN: no number.
 using Point = std::array<double, 4>;
-enum Column { images, loss, accuracy, images_per_s };
+enum Column { seen, loss, accuracy, seen_per_s };
 
 Point point_of(const Step& step) {
-    return {step.images, step.loss, 100 * step.accuracy, step.images_per_s};
+    return {step.seen, step.loss, 100 * step.accuracy, step.seen_per_s};
 }
 
 /// What is a number counts, column by column.
@@ -44,9 +44,9 @@ Point mean(const std::vector<Point>& points) {
 std::vector<Point> smooth(const std::vector<Step>& steps, double width) {
     std::vector<Point> points;
     for (auto step = steps.begin(); step != steps.end();) {
-        const double end = width > 0 ? std::ceil(step->images / width) * width : step->images;
+        const double end = width > 0 ? std::ceil(step->seen / width) * width : step->seen;
         std::vector<Point> together;
-        for (; step != steps.end() && step->images <= end; ++step) {
+        for (; step != steps.end() && step->seen <= end; ++step) {
             together.push_back(point_of(*step));
         }
         points.push_back(mean(together));
@@ -95,11 +95,11 @@ std::string loss_axis(std::pair<double, double> range) {
                : axis(range);
 }
 
-/// A data block; images count in `unit`.
+/// A data block; what was seen counts in `unit`.
 std::string block(const std::string& name, const std::vector<Point>& points, double unit) {
     std::string text = fmt::format("${} << EOD\n", name);
     for (Point point : points) {
-        point[images] /= unit;
+        point[seen] /= unit;
         for (const double value : point) {
             text += std::isfinite(value) ? fmt::format("{:.7g} ", value) : "NaN ";
         }
@@ -160,6 +160,9 @@ std::string title(const std::vector<TrainingLog>& logs) {
     const auto count = [&](std::optional<bool> synthetic) {
         return std::ranges::count(logs, synthetic, &TrainingLog::synthetic);
     };
+    if (logs.front().of_text) {
+        return "Training on text";
+    }
     if (count(true) == std::ssize(logs)) {
         return "Training on synthetic pictures, made from the seed: not on real ones";
     }
@@ -169,12 +172,12 @@ std::string title(const std::vector<TrainingLog>& logs) {
     return count(false) > 0 ? "Training on CIFAR-10" : "Training";
 }
 
-/// How many pictures are one point of a curve; 0: each step is one.
-double smoothing(const std::vector<TrainingLog>& logs, double most_images) {
+/// How many images or tokens are one point of a curve; 0: each step is one.
+double smoothing(const std::vector<TrainingLog>& logs, double most_seen) {
     const bool many = std::ranges::any_of(logs, [](const TrainingLog& log) {
         return static_cast<double>(log.steps.size()) > kMostPoints;
     });
-    return many ? std::ceil(most_images / kMostPoints) : 0;
+    return many ? std::ceil(most_seen / kMostPoints) : 0;
 }
 
 std::vector<Run> runs_of(const std::vector<TrainingLog>& logs, double smoothed) {
@@ -186,7 +189,7 @@ std::vector<Run> runs_of(const std::vector<TrainingLog>& logs, double smoothed) 
         Run run{kStyles[runs.size()], weight, log.name, smooth(log.steps, smoothed), {}};
         run.name += log.synthetic.value_or(false) ? " (synthetic)" : "";
         for (const Test& test : log.tests) {
-            run.tests.push_back({test.images, NAN, 100 * test.accuracy, NAN});
+            run.tests.push_back({test.seen, NAN, 100 * test.accuracy, NAN});
         }
         runs.push_back(run);
     }
@@ -196,12 +199,13 @@ std::vector<Run> runs_of(const std::vector<TrainingLog>& logs, double smoothed) 
 }  // namespace
 
 std::string training_script(const std::vector<TrainingLog>& logs) {
-    double most_images = 0;
+    const std::string what = seen_by(logs.front());
+    double most_seen = 0;
     for (const TrainingLog& log : logs) {
-        most_images = std::max(most_images, log.steps.back().images);
+        most_seen = std::max(most_seen, log.steps.back().seen);
     }
-    const double unit = most_images >= 10'000 ? 1000 : 1;
-    const double smoothed = smoothing(logs, most_images);
+    const double unit = most_seen >= 10'000 ? 1000 : 1;
+    const double smoothed = smoothing(logs, most_seen);
     const std::vector<Run> runs = runs_of(logs, smoothed);
     std::string blocks;
     std::size_t longest_name = 0;
@@ -212,7 +216,7 @@ std::string training_script(const std::vector<TrainingLog>& logs) {
     }
     const double width = 900 + 8 * static_cast<double>(longest_name);
     const std::string means =
-        smoothed > 0 ? fmt::format(" (here and below: means over {:.0f} pictures)", smoothed) : "";
+        smoothed > 0 ? fmt::format(" (here and below: means over {:.0f} {})", smoothed, what) : "";
     std::string text = fmt::format(
         "set encoding utf8\n"
         "set terminal svg size {:.0f},900 noenhanced font 'sans-serif,13' background 'white'\n"
@@ -220,7 +224,7 @@ std::string training_script(const std::vector<TrainingLog>& logs) {
         "set grid\nset xrange [0:{:.7g}]\nset format x ''\n"
         "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\n"
         "set key at screen {:.4f},0.9 left top Left reverse\n",
-        width, blocks, quoted(title(logs)), 1.02 * most_images / unit, 70 / width, 800 / width,
+        width, blocks, quoted(title(logs)), 1.02 * most_seen / unit, 70 / width, 800 / width,
         810 / width
     );
     text +=
@@ -231,11 +235,11 @@ std::string training_script(const std::vector<TrainingLog>& logs) {
             0.365, "accuracy in percent: in tests (points), in training (thin)", runs, accuracies
         );
     text += fmt::format(
-        "set format x '%g'\nset xlabel 'pictures seen by all ranks{}'\n",
+        "set format x '%g'\nset xlabel '{} seen by all ranks{}'\n", what,
         unit > 1 ? ", in thousands" : ""
     );
-    return text + axis(range(runs, images_per_s)) +
-           panel(0.07, "pictures per second", runs, curve(images_per_s)) + "unset multiplot\n";
+    return text + axis(range(runs, seen_per_s)) +
+           panel(0.07, what + " per second", runs, curve(seen_per_s)) + "unset multiplot\n";
 }
 
 }  // namespace dist::plots

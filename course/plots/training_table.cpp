@@ -12,11 +12,11 @@ std::string percent(double share) {
     return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
-double median_images_per_s(const std::vector<Step>& steps) {
+double median_seen_per_s(const std::vector<Step>& steps) {
     std::vector<double> all;
     for (const Step& step : steps) {
-        if (std::isfinite(step.images_per_s)) {
-            all.push_back(step.images_per_s);
+        if (std::isfinite(step.seen_per_s)) {
+            all.push_back(step.seen_per_s);
         }
     }
     std::ranges::sort(all);
@@ -32,7 +32,7 @@ std::string results(const TrainingLog& log, std::size_t width) {
         "{:{}}  {:>6}  {:>6}  {:>9}  {:>9}  {:>10.1f}  {:>7.2f}\n", log.name, width,
         log.steps.back().step, log.tests.size(),
         percent(log.tests.empty() ? NAN : log.tests.back().accuracy), percent(best),
-        median_images_per_s(log.steps), log.times.total_s / 60
+        median_seen_per_s(log.steps), log.times.total_s / 60
     );
 }
 
@@ -80,7 +80,8 @@ std::string training_table(const std::vector<TrainingLog>& logs) {
         width = std::max(width, log.name.size());
     }
     std::string results_of_all = fmt::format(
-        "{:{}}   steps  epochs  last test  best test  pictures/s  minutes\n", "run", width
+        "{:{}}   steps  epochs  last test  best test  {:>10}  minutes\n", "run", width,
+        seen_by(logs.front()) + "/s"
     );
     std::string shares_of_all = fmt::format(
         "\n{:{}}    data  forward  backward  communication  optimizer    rest   of rank 0's time\n",

@@ -1,8 +1,10 @@
 #include "course/trainer/account.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
@@ -14,20 +16,15 @@ namespace dist::trainer {
 
 namespace {
 
-std::string describe_data(const data::Dataset& data) {
-    const std::string sizes =
-        fmt::format("{} pictures to train on, {} to test", data.train.size(), data.test.size());
-    if (data.synthetic) {
-        return "data: SYNTHETIC pictures made from the seed, not real ones (datasets/README.md): " +
-               sizes;
+std::string describe_test(const EpochRecord& record, const TaskFacts& task) {
+    const std::string note = task.synthetic ? fmt::format(" (synthetic {})", task.examples) : "";
+    const double percent = 100 * record.test.accuracy;
+    if (!record.test.loss) {
+        return fmt::format("test accuracy {:.1f} %{}", percent, note);
     }
-    return fmt::format("data: CIFAR-10 in {}: {}", data.source, sizes);
-}
-
-std::string describe_test(const EpochRecord& record) {
     return fmt::format(
-        "test accuracy {:.1f} %{}", 100 * record.test_accuracy,
-        record.synthetic ? " (synthetic pictures)" : ""
+        "test loss {:.3f}, perplexity {:.2f}, accuracy {:.1f} %{}", *record.test.loss,
+        std::exp(*record.test.loss), percent, note
     );
 }
 
@@ -112,13 +109,13 @@ std::string describe_resumption(const Steps& begun, std::size_t steps) {
     return text;
 }
 
-Account::Account(const Options& options, const data::Dataset& data, const Communicator& comm)
-    : options_(options), data_(data), comm_(comm), progress_(comm.rank() != 0) {
-    progress_.print(describe_data(data));
+Account::Account(const Options& options, TaskFacts task, const Communicator& comm)
+    : options_(options), task_(std::move(task)), comm_(comm), progress_(comm.rank() != 0) {
+    progress_.print(task_.data);
     progress_.print(fmt::format(
-        "model: {}, {}, on {} rank{} with {} pictures each; {}: {}", options.model, options.dtype,
-        comm.size(), comm.size() == 1 ? "" : "s", options.batch, way_of(options.parallel).name,
-        way_of(options.parallel).what
+        "model: {}, {}, on {} rank{} with {} {} each; {}: {}", describe_model(options),
+        options.dtype, comm.size(), comm.size() == 1 ? "" : "s", options.batch, task_.examples,
+        way_of(options.parallel).name, way_of(options.parallel).what
     ));
 }
 
@@ -138,7 +135,7 @@ void Account::begin_run(const Steps& begun, std::size_t steps, std::size_t epoch
 void Account::begin_epoch(std::size_t epoch) {
     epoch_time_.lap_s();
     const std::size_t steps = std::min(epoch_steps_, steps_ - epoch * epoch_steps_);
-    status_ = {.epoch = epoch + 1, .epochs = status_.epochs, .steps = steps};
+    status_ = {.epoch = epoch + 1, .epochs = status_.epochs, .steps = steps, .unit = task_.unit};
     counted_ = 0;
 }
 
@@ -150,11 +147,11 @@ void Account::end_step(const StepRecord& record) {
     log_.write(record);
     ++counted_;
     const auto n = static_cast<double>(counted_);
-    const double images = n * static_cast<double>(record.images) / static_cast<double>(record.step);
+    const double seen = n * static_cast<double>(record.seen) / static_cast<double>(record.step);
     status_.step = record.step - (record.epoch - 1) * epoch_steps_;
     status_.loss += (record.loss - status_.loss) / n;
     status_.accuracy += (record.accuracy - status_.accuracy) / n;
-    status_.images_per_s = images / epoch_time_.elapsed_s();
+    status_.seen_per_s = seen / epoch_time_.elapsed_s();
     progress_.show(status_);
 }
 
@@ -166,14 +163,15 @@ void Account::end_epoch(EpochRecord record) {
     record.train_steps = counted_;
     record.train_loss = status_.loss;
     record.train_accuracy = status_.accuracy;
-    record.synthetic = data_.synthetic;
+    record.unit = task_.unit;
+    record.synthetic = task_.synthetic;
     record.duration_s = epoch_time_.elapsed_s();
     log_.write(record);
     times_.evaluation_s += record.evaluation_s;
     progress_.print(fmt::format(
-        "epoch {}/{}  {}; {}; {:.0f} images/s; {:.1f} s", status_.epoch, status_.epochs,
-        describe_training(record, epoch_steps_), describe_test(record), status_.images_per_s,
-        record.duration_s
+        "epoch {}/{}  {}; {}; {:.0f} {}/s; {:.1f} s", status_.epoch, status_.epochs,
+        describe_training(record, epoch_steps_), describe_test(record, task_), status_.seen_per_s,
+        task_.unit, record.duration_s
     ));
     last_ = record;
 }
@@ -201,7 +199,8 @@ void Account::end_run(std::size_t step) {
         progress_.print(fmt::format("stopped after step {} of {}", step, steps_));
     } else if (last_) {
         progress_.print(fmt::format(
-            "done: {} after {} steps, in {:.0f} s", describe_test(*last_), step, times_.total_s
+            "done: {} after {} steps, in {:.0f} s", describe_test(*last_, task_), step,
+            times_.total_s
         ));
     } else {
         progress_.print("all steps are done already; to go on, give more --epochs or --steps");

@@ -6,13 +6,13 @@
 #include <span>
 #include <string>
 
-#include "course/data/cifar10.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/communicator.hpp"
 #include "course/trainer/log.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
 #include "course/trainer/steps.hpp"
+#include "course/trainer/task_facts.hpp"
 
 namespace dist::trainer {
 
@@ -38,7 +38,7 @@ std::string describe_resumption(const Steps& begun, std::size_t steps);
 class Account {
   public:
     /// Prints what is trained on what.
-    Account(const Options& options, const data::Dataset& data, const Communicator& comm);
+    Account(const Options& options, TaskFacts task, const Communicator& comm);
 
     /// begun        steps of an earlier run that this one goes on from, or none.
     /// steps        of the whole run, `epoch_steps` of them an epoch.
@@ -62,7 +62,7 @@ class Account {
 
   private:
     const Options& options_;
-    const data::Dataset& data_;
+    TaskFacts task_;
     const Communicator& comm_;
     Progress progress_;
     Log log_;

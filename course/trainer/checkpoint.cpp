@@ -74,6 +74,11 @@ std::string to_bytes(const Dict& dict) {
     return bytes;
 }
 
+std::string damaged(const fs::path& file) {
+    return file.string() +
+           ": is damaged or cut off; remove it, and start from the beginning without --resume";
+}
+
 Dict from_file(const fs::path& file) {
     std::ifstream in(file, std::ios::binary);
     return torch::jit::pickle_load({std::istreambuf_iterator<char>(in), {}}).toGenericDict();
@@ -97,11 +102,7 @@ void save_checkpoint(
     files::write_atomically(checkpoint_file(folder), to_bytes(dict));
 }
 
-Steps load_checkpoint(
-    const fs::path& folder,
-    const std::string& run,
-    const std::function<void(const StateDict&)>& load
-) {
+Checkpoint read_checkpoint(const fs::path& folder) {
     const fs::path file = checkpoint_file(folder);
     if (!fs::exists(file)) {
         throw std::runtime_error(
@@ -110,37 +111,44 @@ Steps load_checkpoint(
             "beginning"
         );
     }
-    std::string saved_run;
-    Steps steps;
+    Checkpoint saved;
     try {
-        StateDict state;
         for (const auto& entry : from_file(file)) {
             const std::string& name = entry.key().toStringRef();
             if (name == "run") {
-                saved_run = entry.value().toStringRef();
+                saved.run = entry.value().toStringRef();
             } else if (name == "step" || name == "all_steps") {
-                (name == "step" ? steps.done : steps.all) =
+                (name == "step" ? saved.steps.done : saved.steps.all) =
                     static_cast<std::size_t>(entry.value().toInt());
             } else {
-                state[name] = entry.value().toTensor();
+                saved.state[name] = entry.value().toTensor();
             }
         }
-        if (saved_run == run) {
-            load(state);
-        }
     } catch (const std::exception&) {  // LibTorch's own text is a page of stack
+        throw std::runtime_error(damaged(file));
+    }
+    return saved;
+}
+
+Steps load_checkpoint(
+    const fs::path& folder,
+    const std::string& run,
+    const std::function<void(const StateDict&)>& load
+) {
+    const fs::path file = checkpoint_file(folder);
+    const Checkpoint saved = read_checkpoint(folder);
+    if (saved.run != run) {
         throw std::runtime_error(
-            file.string() +
-            ": is damaged or cut off; remove it, and start from the beginning without --resume"
+            file.string() + ": belongs to a run with " + without(saved.run, run) + ", not " +
+            without(run, saved.run) + "; give that run's options, or another folder"
         );
     }
-    if (saved_run != run) {
-        throw std::runtime_error(
-            file.string() + ": belongs to a run with " + without(saved_run, run) + ", not " +
-            without(run, saved_run) + "; give that run's options, or another folder"
-        );
+    try {
+        load(saved.state);
+    } catch (const std::exception&) {
+        throw std::runtime_error(damaged(file));
     }
-    return steps;
+    return saved.steps;
 }
 
 }  // namespace dist::trainer

@@ -31,7 +31,19 @@ void save_checkpoint(
     const StateDict& state
 );
 
-/// Reads what save_checkpoint wrote; returns the steps.
+/// What save_checkpoint wrote.
+struct Checkpoint {
+    std::string run;
+    Steps steps;
+    StateDict state;
+};
+
+/// Reads it, whatever run it is of.
+///
+/// Errors   std::runtime_error, saying what to do, if there is no checkpoint, or if it is damaged.
+Checkpoint read_checkpoint(const std::filesystem::path& folder);
+
+/// Reads what save_checkpoint wrote for this run; returns the steps.
 ///
 /// load     gets the tensors.
 ///

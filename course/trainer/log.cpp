@@ -1,6 +1,7 @@
 #include "course/trainer/log.hpp"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -76,8 +77,8 @@ void Log::write(const StepRecord& record) {
         {"epoch", record.epoch},
         {"loss", record.loss},
         {"accuracy", record.accuracy},
-        {"images", record.images},
-        {"images_per_s", record.images_per_s},
+        {record.unit, record.seen},
+        {record.unit + "_per_s", record.seen_per_s},
         {"rate", record.rate},
         {"data_s", record.data_s},
         {"forward_s", record.forward_s},
@@ -90,18 +91,22 @@ void Log::write(const StepRecord& record) {
 }
 
 void Log::write(const EpochRecord& record) {
-    const Json line = {
+    Json line = {
         {"step", record.step},
         {"epoch", record.epoch},
         {"train_steps", record.train_steps},
         {"train_loss", record.train_loss},
         {"train_accuracy", record.train_accuracy},
-        {"test_accuracy", record.test_accuracy},
-        {"test_images", record.test_images},
+        {"test_accuracy", record.test.accuracy},
+        {"test_" + record.unit, record.test.counted},
         {"synthetic", record.synthetic},
         {"evaluation_s", record.evaluation_s},
         {"duration_s", record.duration_s},
     };
+    if (record.test.loss) {
+        line["test_loss"] = *record.test.loss;
+        line["perplexity"] = std::exp(*record.test.loss);
+    }
     write_line(line.dump());
 }
 

@@ -6,16 +6,20 @@
 #include <fstream>
 #include <string>
 
+#include "course/trainer/task_facts.hpp"
+
 namespace dist::trainer {
 
 /// What is known of one step. Times are rank 0's, in seconds.
 struct StepRecord {
-    std::size_t step = 0;     ///< from 1
-    std::size_t epoch = 0;    ///< from 1
-    double loss = 0;          ///< mean over the global batch
-    double accuracy = 0;      ///< 0 to 1, of the global batch, before the step
-    std::size_t images = 0;   ///< trained on so far, over all ranks: the x-axis that runs share
-    double images_per_s = 0;  ///< this step's, over all ranks
+    std::size_t step = 0;         ///< from 1
+    std::size_t epoch = 0;        ///< from 1
+    double loss = 0;              ///< mean over the global batch
+    double accuracy = 0;          ///< 0 to 1, of the global batch, before the step
+    std::string unit = "images";  ///< or "tokens"
+    std::size_t seen =
+        0;  ///< of them in training so far, over all ranks: the x-axis that runs share
+    double seen_per_s = 0;  ///< this step's, over all ranks
     double rate = 0;
     double data_s = 0;  ///< as all parts, without the communication in it
     double forward_s = 0;
@@ -33,8 +37,8 @@ struct EpochRecord {
         0;  ///< this run's in the epoch: over them, and over all ranks, the means of
     double train_loss = 0;
     double train_accuracy = 0;  ///< 0 to 1
-    double test_accuracy = 0;   ///< 0 to 1
-    std::size_t test_images = 0;
+    TestResult test;
+    std::string unit = "images";
     bool synthetic = false;   ///< not on real pictures
     double evaluation_s = 0;  ///< the test
     double duration_s = 0;    ///< training and test

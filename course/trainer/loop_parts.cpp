@@ -1,9 +1,7 @@
 #include "course/trainer/loop_parts.hpp"
 
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/stack.h>
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,47 +12,40 @@
 #include "course/parallel/device.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
-#include "course/trainer/batch.hpp"
 #include "course/trainer/checkpoint.hpp"
 #include "course/trainer/schedule.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
-#include "exercises/05_data_parallel/evaluate.hpp"
 
 namespace dist::trainer {
 
 namespace {
 
-std::shared_ptr<nn::Model> make_replica(const Options& options, int rank) {
+std::shared_ptr<nn::Model> make_replica(const Options& options, const Task& task, int rank) {
     torch::manual_seed(options.seed + static_cast<std::uint64_t>(rank));
-    auto model = nn::make_model(options.model);
-    for (at::Tensor& parameter : model->parameters()) {
-        if (options.channels_last && parameter.dim() == 4) {
-            parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
-        }
-    }
-    return model;
+    return task.make_model();
 }
 
 }  // namespace
 
 LoopParts::LoopParts(
     const Options& options,
-    const data::Dataset& data,
+    const Task& task,
     Account& account,
     Trace& trace,
     const Communicator& comm
 )
     : options_(options),
-      data_(data),
+      task_(task),
+      facts_(task.facts()),
       account_(account),
       trace_(trace),
       comm_(comm),
       device_(device_of(options, comm.rank())),
-      model_(make_replica(options, comm.rank())),
+      model_(make_replica(options, task, comm.rank())),
       strategy_(make_strategy(options, model_, trace, comm)),
       sampler_(
-          data.train.size(),
+          facts_.train_size,
           comm.rank(),
           comm.size(),
           {.seed = options.seed,
@@ -63,11 +54,7 @@ LoopParts::LoopParts(
       ),
       all_steps_(options.steps.value_or(options.epochs * epoch_steps())) {
     if (epoch_steps() == 0) {
-        throw Stop("--last-batch drop: too few pictures for one step of all ranks");
-    }
-    if (!device_.is_cpu()) {
-        train_pictures_.emplace(data.train, device_);
-        test_pictures_.emplace(data.test, device_);
+        throw Stop("--last-batch drop: too few " + facts_.examples + " for one step of all ranks");
     }
     broadcast_statistics();
     together(comm_, [this] { resume(); });
@@ -86,10 +73,10 @@ std::size_t LoopParts::epoch_steps() const {
     return (sampler_.size() + options_.batch - 1) / options_.batch;  // 0 only if that is refused
 }
 
-std::size_t LoopParts::pictures_after(std::size_t steps) const {
+std::size_t LoopParts::seen_after(std::size_t steps) const {
     const std::size_t begun = std::min(steps % epoch_steps() * options_.batch, sampler_.size());
     const std::size_t mine = steps / epoch_steps() * sampler_.size() + begun;
-    return mine * static_cast<std::size_t>(comm_.size());
+    return mine * static_cast<std::size_t>(comm_.size()) * facts_.units;
 }
 
 void LoopParts::set_epoch(std::size_t epoch) {
@@ -104,7 +91,7 @@ void LoopParts::train(bool on) {
 }
 
 nn::Batch LoopParts::next_batch() {
-    record_ = {.step = step_ + 1, .epoch = epoch_ + 1};
+    record_ = {.step = step_ + 1, .epoch = epoch_ + 1, .unit = facts_.unit};
     trace_.begin_step();
     if (unreported_.empty()) {
         since_begin_.lap_s();
@@ -112,13 +99,8 @@ nn::Batch LoopParts::next_batch() {
     part_.start();
     work_begin_s_ = now_s();
     const std::size_t begin = step_ % epoch_steps() * options_.batch;
-    const auto view = [this](std::size_t picture) {
-        return options_.augment == "none" ? data::View{}
-                                          : data::random_view(options_.seed, epoch_, picture);
-    };
     const std::size_t size = std::min(options_.batch, order_.size() - begin);
-    const nn::Batch batch =
-        take(data_.train, train_pictures_, std::span(order_).subspan(begin, size), view);
+    const nn::Batch batch = task_.train_batch(std::span(order_).subspan(begin, size), epoch_);
     record_.data_s = part_.lap_s(record_);
     trace_work("data");
     return batch;
@@ -131,19 +113,15 @@ void LoopParts::zero_gradients() {
     }
 }
 
-// (B, 3, 32, 32) -> (B, 10) float32, in bfloat16 on the way if asked for
+// Scores in float32, in bfloat16 on the way if asked for.
 at::Tensor LoopParts::forward(const at::Tensor& pictures) {
     const Autocast autocast(options_.dtype == "bf16", device_.type());
-    const auto format =
-        options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-    return strategy_->forward(pictures.contiguous(format)).to(at::kFloat);
+    return strategy_->forward(pictures).to(at::kFloat);
 }
 
 at::Tensor LoopParts::loss(const at::Tensor& scores, const at::Tensor& labels) {
-    const at::Tensor loss = at::cross_entropy_loss(
-        scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing
-    );
-    accuracy_ = scores.argmax(1).eq(labels).to(at::kFloat).mean();
+    const at::Tensor loss = task_.loss(scores, labels);
+    accuracy_ = task_.accuracy(scores, labels);
     record_.forward_s = part_.lap_s(record_);
     trace_work("forward");
     const at::Tensor share =
@@ -181,7 +159,7 @@ void LoopParts::end_step(const at::Tensor& loss) {
     ++step_;
     const auto steps_in_group = static_cast<double>(group_.size());
     results_.push_back(at::stack({loss.detach() * steps_in_group, accuracy_}));
-    record_.images = pictures_after(step_);
+    record_.seen = seen_after(step_);
     unreported_.push_back(record_);
     // reading a GPU's numbers waits for all that it was asked for: not in every step, then
     constexpr std::size_t kSeldom = 20;
@@ -202,29 +180,15 @@ void LoopParts::report_steps() {
     const at::Tensor results = at::stack(results_).cpu();  // (steps, 2), of this rank's batches
     const std::span means(results.data_ptr<float>(), static_cast<std::size_t>(results.numel()));
     ring_all_reduce(means, ReduceOp::mean, comm_);
-    const std::size_t images = pictures_after(step_) - pictures_after(step_ - unreported_.size());
+    const std::size_t seen = seen_after(step_) - seen_after(step_ - unreported_.size());
     for (std::size_t i = 0; i < unreported_.size(); ++i) {
         unreported_[i].loss = means[2 * i];
         unreported_[i].accuracy = means[2 * i + 1];
-        unreported_[i].images_per_s = static_cast<double>(images) / since_begin_.elapsed_s();
+        unreported_[i].seen_per_s = static_cast<double>(seen) / since_begin_.elapsed_s();
         account_.end_step(unreported_[i]);
     }
     unreported_.clear();
     results_.clear();
-}
-
-nn::Batch LoopParts::take(
-    const data::PictureSet& pictures,
-    const std::optional<DevicePictures>& on_device,
-    std::span<const std::size_t> numbers,
-    const std::function<data::View(std::size_t)>& view
-) const {
-    if (!on_device) {
-        return make_batch(pictures, numbers, view);
-    }
-    std::vector<data::View> views;
-    std::ranges::transform(numbers, std::back_inserter(views), view);
-    return on_device->batch(numbers, views);
 }
 
 void LoopParts::trace_work(const std::string& name) {
@@ -241,21 +205,11 @@ void LoopParts::evaluate() {
     }
     const Stopwatch watch;
     broadcast_statistics();
-    Evaluation result;
+    EpochRecord record;
+    record.step = step_;
     strategy_->with_weights([&] {
-        result = dist::evaluate(
-            [this](const at::Tensor& pictures) { return forward(pictures); },
-            [this](std::span<const std::size_t> numbers) {
-                return take(data_.test, test_pictures_, numbers, [](std::size_t) {
-                    return data::View{};
-                });
-            },
-            data_.test.size(), options_.batch, comm_
-        );
+        record.test = task_.test([this](const at::Tensor& in) { return forward(in); }, comm_);
     });
-    EpochRecord record{.step = step_, .test_images = data_.test.size()};
-    record.test_accuracy =
-        static_cast<double>(result.correct) / static_cast<double>(result.counted);
     record.evaluation_s = watch.elapsed_s();
     account_.end_epoch(record);
 }
@@ -270,7 +224,7 @@ void LoopParts::save() {
     const auto write = [this] {
         const StateDict state = strategy_->state_dict();
         if (comm_.rank() == 0) {
-            const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+            const std::string run = describe_run(options_, facts_, comm_.size());
             save_checkpoint(options_.checkpoint, run, {step_, all_steps_}, state);
         }
     };
@@ -295,7 +249,7 @@ void LoopParts::broadcast_statistics() {
 
 void LoopParts::resume() {
     if (options_.resume) {
-        const std::string run = describe_run(options_, data_.train.size(), comm_.size());
+        const std::string run = describe_run(options_, facts_, comm_.size());
         begun_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });

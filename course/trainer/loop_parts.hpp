@@ -1,24 +1,20 @@
-// What the loop of exercise resnet_trainer calls, for pictures and any way of --parallel.
+// What the loop of exercise resnet_trainer calls, for any task and any way of --parallel.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
-#include "course/data/cifar10.hpp"
 #include "course/nn/model.hpp"
 #include "course/parallel/strategy.hpp"
 #include "course/parallel/trace.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/trainer/account.hpp"
 #include "course/trainer/accumulation.hpp"
-#include "course/trainer/device_pictures.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/part_clock.hpp"
 #include "course/trainer/steps.hpp"
+#include "course/trainer/task.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
@@ -34,7 +30,7 @@ class LoopParts final : public TrainingParts {
     /// Errors  Stop, on every rank, if the run cannot go on from its checkpoint.
     LoopParts(
         const Options& options,
-        const data::Dataset& data,
+        const Task& task,
         Account& account,
         Trace& trace,
         const Communicator& comm
@@ -70,19 +66,11 @@ class LoopParts final : public TrainingParts {
   private:
     [[nodiscard]] Accumulation accumulation() const;
 
-    /// Pictures that all ranks together have seen after so many steps.
-    [[nodiscard]] std::size_t pictures_after(std::size_t steps) const;
+    /// Images or tokens that all ranks together have seen after so many steps.
+    [[nodiscard]] std::size_t seen_after(std::size_t steps) const;
 
     /// Work that began when the last one ended, and ends now.
     void trace_work(const std::string& name);
-
-    /// These pictures of a set, on the device.
-    [[nodiscard]] nn::Batch take(
-        const data::PictureSet& pictures,
-        const std::optional<DevicePictures>& on_device,
-        std::span<const std::size_t> numbers,
-        const std::function<data::View(std::size_t)>& view
-    ) const;
 
     /// Waits for the losses of the steps since the last call, and reports them.
     void report_steps();
@@ -90,13 +78,12 @@ class LoopParts final : public TrainingParts {
     void resume();
 
     const Options& options_;
-    const data::Dataset& data_;
+    const Task& task_;
+    TaskFacts facts_;
     Account& account_;
     Trace& trace_;
     const Communicator& comm_;
     at::Device device_;
-    std::optional<DevicePictures> train_pictures_;  // where the device is not the host
-    std::optional<DevicePictures> test_pictures_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<Strategy> strategy_;
     DistributedSampler sampler_;
@@ -105,7 +92,7 @@ class LoopParts final : public TrainingParts {
     std::size_t step_ = 0;   // done
     std::size_t saved_ = 0;  // of them, in the checkpoint
     std::size_t epoch_ = 0;
-    std::vector<std::size_t> order_;  // this rank's pictures of the epoch
+    std::vector<std::size_t> order_;  // this rank's examples of the epoch
 
     // of this step
     Chunk group_;  // that it adds its gradients up with
@@ -113,7 +100,7 @@ class LoopParts final : public TrainingParts {
     Stopwatch since_begin_;
     PartClock part_;
     double work_begin_s_ = 0;
-    at::Tensor accuracy_;  // on this rank's pictures
+    at::Tensor accuracy_;  // on this rank's batch
 
     // steps that are not reported yet
     std::vector<StepRecord> unreported_;

@@ -91,17 +91,18 @@ void declare_run(CLI::App& app, Options& options) {
     app.add_option("--data", options.data, "Folder with CIFAR-10's .bin files")->type_name("DIR");
     app.add_option(
            "--model", options.model,
-           "resnet34, resnet34-imagenet (the larger stem, ten times faster) or small"
+           "Of pictures: resnet34, resnet34-imagenet (the larger stem, ten times faster) or small; "
+           "of text: gpt"
     )
-        ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small"}))
+        ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small", kGpt}))
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--batch", options.batch, "Pictures per rank and step")
+    app.add_option("--batch", options.batch, "Pictures, or windows of text, per rank and step")
         ->check(check_from_1)
         ->capture_default_str();
     app.add_option(
            "--last-batch", options.last_batch,
-           "What to do when the pictures do not fill the last batch of an epoch on every rank: "
+           "What to do when the examples do not fill the last batch of an epoch on every rank: "
            "fill it "
            "from the epoch's beginning; make it short, as PyTorch's sampler does; or drop it"
     )
@@ -148,9 +149,13 @@ void declare_ranks(CLI::App& app, Options& options) {
         ->check(check_from_0)
         ->type_name("MIB")
         ->capture_default_str();
-    app.add_option("--train-size", options.train_size, "Use at most this many training pictures")
+    app.add_option(
+           "--train-size", options.train_size, "Use at most this many training pictures, or windows"
+    )
         ->check(check_from_0);
-    app.add_option("--test-size", options.test_size, "Use at most this many test pictures")
+    app.add_option(
+           "--test-size", options.test_size, "Use at most this many test pictures, or windows"
+    )
         ->check(check_from_0);
 }
 
@@ -176,6 +181,24 @@ void declare_output(CLI::App& app, Options& options) {
         ->needs(checkpoint)
         ->type_name("STEPS");
     app.add_flag("--resume", options.resume, "Go on from the checkpoint")->needs(checkpoint);
+    auto* const sample =
+        app.add_option(
+               "--sample", options.sample,
+               "For --model gpt: do not train; print TEXT, and how the checkpoint's model goes on"
+        )
+            ->needs(checkpoint)
+            ->type_name("TEXT");
+    app.add_option("--sample-bytes", options.sample_bytes, "How far it goes on")
+        ->check(check_from_1)
+        ->needs(sample)
+        ->capture_default_str();
+    app.add_option(
+           "--temperature", options.temperature,
+           "What its scores are divided by before a byte is drawn; 0: the likeliest each time"
+    )
+        ->check(check_decay)
+        ->needs(sample)
+        ->capture_default_str();
     app.add_option(
            "--stop-after", options.stop_after,
            "Save and end after this step, as if interrupted; with --accumulate, after the next "
@@ -196,7 +219,25 @@ void declare_timeout(CLI::App& app, Options& options) {
         ->capture_default_str();
 }
 
-/// How the weights follow the pictures.
+/// The model of text.
+void declare_gpt(CLI::App& app, Options& options) {
+    app.add_option(
+           "--text", options.text,
+           "Files to train on, as bytes; the last tenth of each is for the test. Default: the "
+           "course's lessons"
+    )
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("FILE...");
+    const auto number = [&](const char* name, std::int64_t& value, const char* what) {
+        app.add_option(name, value, what)->check(check_from_1)->capture_default_str();
+    };
+    number("--context", options.gpt.context, "Bytes that it sees at most");
+    number("--layers", options.gpt.layers, "Blocks, one behind the other");
+    number("--width", options.gpt.width, "Floats that stand for a byte between two blocks");
+    number("--heads", options.gpt.heads, "Of attention; they share the width");
+}
+
+/// How the weights follow the examples.
 void declare_training(CLI::App& app, Options& options) {
     app.add_option("--seed", options.seed, "Seed of weights, order and augmentation")
         ->check(check_from_0)
@@ -256,10 +297,37 @@ void declare_training(CLI::App& app, Options& options) {
 void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
+    declare_gpt(app, options);
     declare_ranks(app, options);
     declare_output(app, options);
     declare_timeout(app, options);
     declare_training(app, options);
+}
+
+/// Options of one task say nothing in the other.
+void expect_task(const CLI::App& app, const Options& options) {
+    const bool of_text = options.model == kGpt;
+    const std::vector<const char*> others =
+        of_text ? std::vector<const char*>{"--data", "--augment", "--channels-last"}
+                : std::vector<const char*>{"--text",  "--context", "--layers",
+                                           "--width", "--heads",   "--sample"};
+    for (const char* const name : others) {
+        if (app.count(name) > 0) {
+            throw Stop(
+                std::string(name) + " goes with " +
+                (of_text ? "models of pictures" : "--model gpt") + " only"
+            );
+        }
+    }
+    if (of_text && options.device != "cpu") {
+        throw Stop("--model gpt trains on --device cpu only");
+    }
+    if (of_text && options.gpt.width % options.gpt.heads != 0) {
+        throw Stop(
+            "--heads " + std::to_string(options.gpt.heads) + " does not divide --width " +
+            std::to_string(options.gpt.width)
+        );
+    }
 }
 
 }  // namespace
@@ -273,7 +341,10 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& folder) {
 }
 
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options) {
-    CLI::App app("Trains a network on CIFAR-10, on the course's own collectives.", "trainer");
+    CLI::App app(
+        "Trains a network on pictures (CIFAR-10) or text, on the course's own collectives.",
+        "trainer"
+    );
     declare(app, options);
     try {
         app.parse(argc, argv);
@@ -286,6 +357,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     if (app.count("--replicas") > 0 && options.parallel != Parallel::dp) {
         throw Stop("--replicas goes with --parallel dp only");
     }
+    expect_task(app, options);
     const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
     if (options.device != "cpu" && !for_gpu) {
         throw Stop("--device cuda goes with --parallel ddp or none");
@@ -301,10 +373,21 @@ std::string options_help() {
     return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
 }
 
-std::string describe_run(const Options& options, std::size_t pictures, int ranks) {
+std::string describe_model(const Options& options) {
     std::ostringstream text;
-    text << "model " << options.model << ", seed " << options.seed << ", " << pictures
-         << " pictures, " << options.batch * static_cast<std::size_t>(ranks) << " pictures a step, "
+    text << options.model;
+    if (options.model == kGpt) {
+        text << " of " << options.gpt.layers << " layers of width " << options.gpt.width << " with "
+             << options.gpt.heads << " heads and a context of " << options.gpt.context;
+    }
+    return text.str();
+}
+
+std::string describe_run(const Options& options, const TaskFacts& task, int ranks) {
+    std::ostringstream text;
+    text << "model " << describe_model(options) << ", seed " << options.seed << ", "
+         << task.train_size << " " << task.examples << ", "
+         << options.batch * static_cast<std::size_t>(ranks) << " " << task.examples << " a step, "
          << (options.last_batch == "fill" ? "" : "the last batch " + options.last_batch + ", ")
          << (options.accumulate > 1
                  ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "

@@ -6,14 +6,22 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "course/nn/gpt_shape.hpp"
 #include "course/parallel/options.hpp"
+#include "course/trainer/task_facts.hpp"
 
 namespace dist::trainer {
 
+/// The model of text; all others are of pictures.
+inline constexpr const char* kGpt = "gpt";
+
 struct Options : ParallelOptions {
     std::filesystem::path data;
-    std::size_t batch = 64;            ///< pictures per rank
+    std::vector<std::filesystem::path> text;  ///< of gpt; none: the course's lessons
+    nn::GptShape gpt;
+    std::size_t batch = 64;            ///< examples per rank
     std::string last_batch = "fill";   ///< of an epoch: or "short", or "drop"
     std::size_t accumulate = 1;        ///< steps of which the gradients are added up
     std::optional<std::size_t> steps;  ///< if given, instead of epochs
@@ -32,6 +40,9 @@ struct Options : ParallelOptions {
     std::size_t train_size = 0;         ///< 0: all
     std::size_t test_size = 0;          ///< 0: all
     std::optional<std::size_t> stop_after;
+    std::optional<std::string> sample;  ///< of gpt: a text to go on with, instead of training
+    std::size_t sample_bytes = 400;
+    double temperature = 0.8;  ///< of the sample; 0: the likeliest byte each time
 };
 
 /// The rate that an optimizer is used with, where none is given.
@@ -51,7 +62,10 @@ std::string options_help();
 /// What two runs must have in common for one to go on where the other stopped, as text for people. The
 /// number of ranks is no part of it, nor is the way they share the work.
 ///
-/// pictures  to train on.
-std::string describe_run(const Options& options, std::size_t pictures, int ranks);
+/// task  what it trains on.
+std::string describe_run(const Options& options, const TaskFacts& task, int ranks);
+
+/// "resnet34"; of a gpt its shape, too.
+std::string describe_model(const Options& options);
 
 }  // namespace dist::trainer

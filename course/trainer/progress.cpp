@@ -28,8 +28,8 @@ bool colours_are_refused() {
 std::string to_string(const Status& status, bool bar, std::size_t columns) {
     const std::string epoch = fmt::format("epoch {}/{} ", status.epoch, status.epochs);
     const std::string values = fmt::format(
-        "loss {:.3f}  accuracy {:.1f} %  {:.0f} images/s", status.loss, 100 * status.accuracy,
-        status.images_per_s
+        "loss {:.3f}  accuracy {:.1f} %  {:.0f} {}/s", status.loss, 100 * status.accuracy,
+        status.seen_per_s, status.unit
     );
     if (!bar) {
         return epoch + fmt::format("step {}/{}: ", status.step, status.steps) + values;

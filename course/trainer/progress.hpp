@@ -14,9 +14,10 @@ struct Status {
     std::size_t epochs = 0;
     std::size_t step = 0;  ///< done in this epoch
     std::size_t steps = 0;
-    double loss = 0;          ///< mean over the epoch so far
-    double accuracy = 0;      ///< 0 to 1, on training pictures, over the epoch so far
-    double images_per_s = 0;  ///< over all ranks
+    double loss = 0;              ///< mean over the epoch so far
+    double accuracy = 0;          ///< 0 to 1, in training, over the epoch so far
+    double seen_per_s = 0;        ///< over all ranks; ...
+    std::string unit = "images";  ///< ... of what
 };
 
 /// One line of text for a status, without a line end.

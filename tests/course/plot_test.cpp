@@ -110,9 +110,9 @@ TEST_CASE("a log's steps, tests and times are read, and where a test stands amon
         R"({"step":3,"data_s":0.03,"forward_s":0.3,"total_s":10.0})"
     );
     REQUIRE(log.steps.size() == 3);
-    CHECK(log.steps[2].images == 96);
+    CHECK(log.steps[2].seen == 96);
     REQUIRE(log.tests.size() == 2);
-    CHECK(log.tests[0].images == 64);
+    CHECK(log.tests[0].seen == 64);
     CHECK(log.synthetic == true);
     CHECK(log.times.forward_s == Approx(0.3));
     CHECK(log.times.total_s == 10.0);
@@ -121,6 +121,25 @@ TEST_CASE("a log's steps, tests and times are read, and where a test stands amon
     CHECK(has(table, "a.jsonl       3       2     40.0 %     50.0 %        80.0     0.17\n"));
     CHECK(has(table, "0.3 %    3.0 %     6.0 %          1.5 %      1.2 %  88.0 %\n"));
     CHECK(has(table, "a.jsonl: synthetic pictures, not real ones\n"));
+}
+
+TEST_CASE("a run on text has tokens in the place of pictures") {
+    const TrainingLog log =
+        log_of(R"({"step":1,"loss":5,"accuracy":0.1,"tokens":256,"tokens_per_s":512})"
+               "\n"
+               R"({"step":1,"test_accuracy":0.2,"test_tokens":80})");
+    CHECK(log.of_text);
+    CHECK(log.steps[0].seen == 256);
+    CHECK(has(training_table({log}), "tokens/s"));
+    CHECK(has(training_script({log}), "'Training on text'"));
+    CHECK(has(training_script({log}), "tokens per second"));
+    CHECK(has(training_script({log}), "tokens seen by all ranks"));
+    CHECK(has(
+        refusal(
+            step_line(1) + R"({"step":2,"loss":5,"accuracy":0.1,"tokens":256,"tokens_per_s":512})"
+        ),
+        "two runs in one file"
+    ));
 }
 
 TEST_CASE("a run that has no last line has the time of its steps and tests") {

@@ -69,6 +69,11 @@ TEST_CASE(
         Case{3, "small --train-size 108 --steps 6 --parallel zero1 --optimizer adamw", 3},
         Case{3, "small --train-size 108 --steps 6 --parallel zero2", 3},
         Case{3, "small --train-size 108 --steps 6 --parallel zero3 --optimizer adamw", 3},
+        Case{
+            2,
+            "gpt --context 32 --layers 2 --width 32 --heads 2 --train-size 96 --steps 6 --parallel "
+            "zero3 --optimizer adamw",
+            3},
         Case{1, "resnet34-imagenet --train-size 48 --steps 5 --parallel dp --replicas 2", 3},
         Case{2, "resnet34-imagenet --train-size 48 --steps 5", 3}
     );

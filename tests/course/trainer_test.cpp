@@ -211,7 +211,7 @@ TEST_CASE("a status is one short line", "[trainer]") {
         .steps = 78,
         .loss = 1.5,
         .accuracy = 0.25,
-        .images_per_s = 812};
+        .seen_per_s = 812};
     CHECK(
         to_string(status, false) ==
         "epoch 2/30 step 39/78: loss 1.500  accuracy 25.0 %  812 images/s"
@@ -248,7 +248,11 @@ TEST_CASE(
         for (std::size_t step = 1; step <= 5; ++step) {
             log.write(StepRecord{.step = step, .epoch = 1, .loss = 0.1F});
         }
-        log.write(EpochRecord{.step = 5, .epoch = 1, .test_accuracy = 0.5});
+        EpochRecord epoch;
+        epoch.step = 5;
+        epoch.epoch = 1;
+        epoch.test.accuracy = 0.5;
+        log.write(epoch);
         std::ofstream(file, std::ios::app) << "{\"step\": 6, half a li";
     }
     Log(file, 5).write(StepRecord{.step = 6, .epoch = 2});

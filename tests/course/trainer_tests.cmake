@@ -10,13 +10,13 @@ function(add_part_test name)
 endfunction()
 
 if(LibTorch_FOUND)
-  add_part_test(data_test SOURCES data_test.cpp LIBRARIES dist::data)
+  add_part_test(data_test SOURCES data_test.cpp text_test.cpp LIBRARIES dist::data)
   add_test(NAME course.data_real_test COMMAND data_test "[real]")
   set_tests_properties(course.data_real_test PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77)
   target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")
 
   add_part_test(nn_test
-    SOURCES nn_test.cpp rows_test.cpp tensor_file_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
+    SOURCES gpt_test.cpp nn_test.cpp rows_test.cpp tensor_file_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
 
   set(trainer_sources ${PROJECT_SOURCE_DIR}/course/trainer)
   add_part_test(device_pictures_test
@@ -26,7 +26,7 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp
+    SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_text_test.cpp
     LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp bench_zero trainer trainer_seen)
   if(SHARDLINGS_GPU)
