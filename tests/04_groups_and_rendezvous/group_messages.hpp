@@ -44,7 +44,9 @@ inline Comparison same_tag(int got, int context, int tag) {
     std::string text = "expected tag " + std::to_string(expected) + " on the communicator, got " +
                        std::to_string(got);
     if (got == tag) {
-        text += ": that is the tag alone, which messages of the communicator may have as well";
+        text +=
+            ": that is the tag alone, as if the context were 0. Messages of the communicator may "
+            "have it as well: the first call has context 1";
     } else if (got % Group::kTags == tag) {
         text += ": as if its context were " + std::to_string(got / Group::kTags) + ", and it is " +
                 std::to_string(context) + ": the number of the call, the same on all ranks";

@@ -103,7 +103,10 @@ inline void not_enough() {
     CHECK(result);
     for (const std::string name : {"a", "b"}) {
         INFO(name << " said after " << waited[name] / 1s << " s: " << texts[name]);
-        CHECK((600s <= waited[name] && waited[name] <= 603s));
+        const Comparison in_time = {
+            600s <= waited[name] && waited[name] <= 603s,
+            "it gives up after join_timeout, which is 600 s, and not long after it"};
+        CHECK(in_time);
         CHECK(texts[name].find("job") != std::string::npos);
         INFO("how many others were there: b, when a gave up, and then nobody");
         const bool says_how_many = numbers_in(texts[name]).contains(name == "a" ? 1 : 0);

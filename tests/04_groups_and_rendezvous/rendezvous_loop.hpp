@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <future>
 #include <optional>
 #include <set>
 #include <string>
@@ -136,34 +135,6 @@ inline void two_keys() {
     CHECK(std::ranges::count(ends, "") == 4);
     CHECK(game.actors[0]->rounds.back().nodes == Names{"a", "b \"\n"});
     CHECK(game.actors[1]->rounds.back().nodes == Names{"a", "b"});
-}
-
-inline void real_clock() {
-    WatchedStore store;
-    SteadyClock clock;
-    RendezvousSettings settings = nodes(4, 4);
-    settings.poll = 1ms;
-    std::vector<std::vector<RendezvousRound>> rounds(4);
-    std::vector<std::future<void>> ends;
-    for (std::size_t i = 0; i < 4; ++i) {
-        ends.push_back(std::async(std::launch::async, [&, i] {
-            Rendezvous node(store, "job", "node" + std::to_string(3 - i), settings, clock);
-            while (rounds[i].size() < 5) {
-                rounds[i].push_back(node.next_round());
-            }
-        }));
-    }
-    for (std::future<void>& end : ends) {
-        end.get();
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-        for (std::size_t r = 0; r < 5; ++r) {
-            INFO(text_of(rounds[i][r]));
-            CHECK(rounds[i][r].number == static_cast<std::int64_t>(r) + 1);
-            CHECK(rounds[i][r].rank == static_cast<int>(3 - i));
-            CHECK(rounds[i][r].size() == 4);
-        }
-    }
 }
 
 inline void refusals() {

@@ -31,6 +31,12 @@ inline StoreKinds real_stores() {
          }}};
 }
 
+inline std::string end_of_all() {
+    RendezvousState state;
+    state.closed = true;
+    return state.text();
+}
+
 /// Four nodes are in five rounds together. Two of them leave after each, the others ask for the next
 /// one at once.
 inline std::vector<std::vector<RendezvousRound>> five_rounds(const OpenStore& open) {
@@ -42,11 +48,16 @@ inline std::vector<std::vector<RendezvousRound>> five_rounds(const OpenStore& op
             SteadyClock clock;
             Rendezvous node(*store, "job", "node" + std::to_string(3 - i), settings, clock);
             std::vector<RendezvousRound> rounds;
-            while (rounds.size() < 5) {
-                rounds.push_back(node.next_round());
-                if (i % 2 == 1) {
-                    node.leave();
+            try {
+                while (rounds.size() < 5) {
+                    rounds.push_back(node.next_round());
+                    if (i % 2 == 1) {
+                        node.leave();
+                    }
                 }
+            } catch (...) {
+                store->set("job", end_of_all());  // nobody waits for this node
+                throw;
             }
             return rounds;
         }));

@@ -230,12 +230,10 @@ TEST_CASE("Rendezvous: two of them in one store, with keys of their own, know no
     on_one_rank(two_keys);
 }
 
-TEST_CASE("Rendezvous: four threads on the machine's own clock find each other, round after round"
+TEST_CASE(
+    "Rendezvous: on the machine's own clock four threads find each other through a HashStore, and "
+    "through a file"
 ) {
-    on_one_rank(real_clock);
-}
-
-TEST_CASE("Rendezvous: four nodes find each other through a HashStore, and through a file") {
     finds_through_real_stores();
 }
 

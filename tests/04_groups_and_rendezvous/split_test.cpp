@@ -290,7 +290,13 @@ TEST_CASE("a group may be copied, and lives longer than what made it") {
 TEST_CASE("the last context has all tags") {
     on_ranks({2}, [](const Communicator& comm) {
         const Group group({1, 0}, Group::kContexts, comm);
-        CHECK(group.rank() == 1 - comm.rank());
+        {
+            INFO(
+                "a group of ranks 1 and 0 of the communicator, in this order: the number of rank "
+                << comm.rank()
+            );
+            CHECK(group.rank() == 1 - comm.rank());
+        }
         const Comparison message = passes_on_in(Group::kContexts, group, Group::kTags - 1, comm);
         CHECK(message);
     });
