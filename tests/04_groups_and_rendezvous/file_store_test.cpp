@@ -126,7 +126,7 @@ TEST_CASE("no call sees half of a value") {
 }
 
 TEST_CASE("get returns a value also where it is erased at once") {
-    gets_what_comes_and_goes(kAll, 12ms);
+    gets_what_comes_and_goes(kAll);
 }
 
 TEST_CASE("check looks at all keys at one moment") {

@@ -93,7 +93,7 @@ TEST_CASE("of threads that erase a key at the same time, one has erased it") {
 }
 
 TEST_CASE("get returns a value also where it is erased at once") {
-    gets_what_comes_and_goes(kStores, 1ms);
+    gets_what_comes_and_goes(kStores);
 }
 
 TEST_CASE("check looks at all keys at one moment") {

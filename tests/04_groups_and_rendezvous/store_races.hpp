@@ -202,17 +202,18 @@ inline void sees_whole_values(const StoreKinds& kinds) {
 }
 
 /// get() looks and reads at one moment: a value that is there now and then, it returns or waits for.
-/// A value `stays` so long that all others are getting it when it goes. Not for a store that asks a
+/// It goes when the others have got it again and again, and do so still. Not for a store that asks a
 /// server twice.
-inline void gets_what_comes_and_goes(const StoreKinds& kinds, std::chrono::milliseconds stays) {
-    for_each_kind(kinds, kPatient, [stays](const OpenStore& open) {
+inline void gets_what_comes_and_goes(const StoreKinds& kinds) {
+    for_each_kind(kinds, kPatient, [](const OpenStore& open) {
         const Interleaved threads;
         std::atomic<bool> over = false;
+        std::atomic<int> gets = 0;
         const auto got = race<int>(open, [&](Store& store, int number) {
             int count = 0;
             for (int time = 0; number == 0 && time < kMeetings; ++time) {
                 store.set("value", "v");
-                std::this_thread::sleep_for(stays);
+                comes([&, enough = gets + 2 * kRacers] { return gets >= enough; }, 1s);
                 count += store.erase("value") ? 0 : 1;
             }
             if (number == 0) {
@@ -222,6 +223,7 @@ inline void gets_what_comes_and_goes(const StoreKinds& kinds, std::chrono::milli
             }
             while (!over) {
                 count += store.get("value") == "v" ? 0 : 1;
+                ++gets;
                 std::this_thread::sleep_for(50us);
             }
             return count;
