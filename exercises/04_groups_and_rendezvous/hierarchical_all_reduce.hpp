@@ -20,7 +20,7 @@ struct Nodes {
 /// per_node  L >= 1, a divisor of comm.size(): every node has equally many ranks.
 /// comm      collective: every rank of `comm` makes this call.
 ///
-/// Cost    two calls of comm.split(), and no message beside them.
+/// Cost    what comm.split() takes, and no message beside it.
 /// Errors  std::invalid_argument, before any message, if L is less than 1 or does not divide comm.size().
 Nodes make_nodes(int per_node, const Communicator& comm);
 

@@ -83,14 +83,15 @@ class Groups {
     /// color   >= 0, or MPI_UNDEFINED for "in no group": the empty group is returned. Any int that is not negative.
     /// key     any int.
     ///
-    /// Cost    collective: every rank of the communicator makes this call. One MPI_Allgather, of so many bytes a rank
-    ///         whatever the name's length, and no message beside it. So a fingerprint of the name
-    ///         travels: a piece of it would take calls for the same whose names begin alike.
-    /// Errors  std::invalid_argument, before any message, if color is negative and not MPI_UNDEFINED. dist::Error, on all
-    ///         ranks, if some give another name than rank 0: the text names the first such rank,
-    ///         and what these two call as far as this rank knows, which is where it is the same as
-    ///         its own. After kContexts calls there are no more contexts: dist::Error, before any
-    ///         message.
+    /// Cost    collective: every rank of the communicator makes this call. One collective call of
+    ///         MPI, such as MPI_Allgather, of so many bytes a rank whatever the name's length, and
+    ///         no message beside it. So a fingerprint of the name travels: a piece of it would take
+    ///         calls for the same whose names begin alike.
+    /// Errors  std::invalid_argument, before any message, if color is negative and not
+    ///         MPI_UNDEFINED. dist::Error, on all ranks, if some give another name than rank 0: the
+    ///         text names the first such rank, and the name that this rank gives, where one of these
+    ///         two gives the same. After kContexts calls there are no more contexts: dist::Error,
+    ///         before any message.
     /// Source  MPI 3.1 standard, section 6.4.2, MPI_Comm_split; PyTorch, torch.distributed.new_group, whose callers
     ///         have to keep the same order, and are not told when they do not.
     Group split(const std::string& name, int color, int key);

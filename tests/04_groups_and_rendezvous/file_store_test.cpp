@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
+#include "tests/04_groups_and_rendezvous/file_locks.hpp"
 #include "tests/04_groups_and_rendezvous/file_records.hpp"
 #include "tests/04_groups_and_rendezvous/file_shared.hpp"
 #include "tests/04_groups_and_rendezvous/file_torn.hpp"
@@ -128,6 +129,10 @@ TEST_CASE("get returns a value also where it is erased at once") {
     gets_what_comes_and_goes(kAll);
 }
 
+TEST_CASE("check looks at all keys at one moment") {
+    checks_at_one_moment(kFiles);
+}
+
 TEST_CASE("the file has a record for each change, and no other") {
     has_a_record_for_each_change();
 }
@@ -167,6 +172,14 @@ TEST_CASE("a path that cannot be opened is an Error with its name and the reason
 
 TEST_CASE("who changes the file holds it alone, and who reads shares it") {
     locks_the_file();
+}
+
+TEST_CASE("who changes the file reads first what was appended while it waited for the lock") {
+    reads_under_its_lock();
+}
+
+TEST_CASE("processes that were forked with one store keep each other out") {
+    keeps_forked_processes_apart();
 }
 
 TEST_CASE("processes that begin at once share one file, and count and wait through it") {

@@ -22,6 +22,7 @@ inline std::vector<Names> names() {
         {"of the same letters", "pair", "pari"},
         {"with the same 31 * a + b", "Aa", "BB"},
         {"with the same 33 * a + b", "Ab", "BA"},
+        {"that differ in the highest bit of each byte", "caf\xc3\xa9", "cafC)"},
         {"of which one is empty", "", "all"},
         {"of which 1000 letters are the same, and the last is not", thousand + "1", thousand + "2"},
         {"of which the first letter is not the same", "a" + thousand, "b" + thousand},

@@ -10,6 +10,7 @@
 #include "exercises/01_point_to_point/send_recv.hpp"
 #include "exercises/04_groups_and_rendezvous/split.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/patterns.hpp"
 
 namespace dist::harness {
 
@@ -43,7 +44,9 @@ inline Comparison same_tag(int got, int context, int tag) {
     std::string text = "expected tag " + std::to_string(expected) + " on the communicator, got " +
                        std::to_string(got);
     if (got == tag) {
-        text += ": that is the tag alone, which messages of the communicator may have as well";
+        text +=
+            ": that is the tag alone, as if the context were 0. Messages of the communicator may "
+            "have it as well: the first call has context 1";
     } else if (got % Group::kTags == tag) {
         text += ": as if its context were " + std::to_string(got / Group::kTags) + ", and it is " +
                 std::to_string(context) + ": the number of the call, the same on all ranks";
@@ -139,6 +142,53 @@ inline void receives_from_each(const Group& group) {
         const Comparison message = same(got, input(5, src), 0, others);
         CHECK(message);
     }
+}
+
+inline void carries_any_number_of_floats() {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const int last = comm.size() - 1;
+        Groups groups(comm);
+        const Group group = groups.split("turned around", 0, -comm.rank());
+        for (const std::size_t n : lengths(comm.size())) {
+            auto data = group.rank() == 0 ? input(n, 0) : poison(n);
+            const Traffic traffic = record(comm, [&] {
+                if (group.rank() == 0) {
+                    group.send(data, last, 3);
+                } else if (group.rank() == last) {
+                    group.recv(data, 0, 3);
+                }
+            });
+            INFO(counted(n, "float") << " from the group's rank 0 to its rank " << last);
+            const bool sends = group.rank() == 0;
+            const Comparison spent = within(
+                traffic, {.messages_sent = exactly(sends ? 1 : 0),
+                          .bytes_sent = exactly(sends ? float_bytes(n) : 0)}
+            );
+            CHECK(spent);
+            if (group.rank() == last) {
+                CHECK(same(data, input(n, 0)));
+            }
+        }
+    });
+}
+
+inline void refuses_other_lengths() {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        Groups groups(comm);
+        const Group group = groups.split("all", 0, 0);
+        for (const std::size_t n : {4U, 6U, 0U}) {
+            auto data = comm.rank() == 0 ? input(5, 0) : poison(n);
+            const Answer got = answer(comm, [&] {
+                if (comm.rank() == 0) {
+                    group.send(data, 1, 0);
+                } else if (comm.rank() == 1) {
+                    group.recv(data, 0, 0);
+                }
+            });
+            INFO("5 floats were sent, and " << n << " are received: recv must throw dist::Error");
+            CHECK(got.what == (comm.rank() == 1 ? kError : kReturned));
+        }
+    });
 }
 
 /// The test's own, where the exercise may not.

@@ -118,8 +118,10 @@ inline Comparison same_group(const Group& group, const Given& given, int r) {
     const int rank = expected.empty() ? -1 : static_cast<int>(place);
     return {
         group.rank() == rank && group.size() == std::ssize(expected),
-        "expected to be rank " + std::to_string(rank) + " of " + std::to_string(expected.size()) +
-            ", got rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size())};
+        "the ranks are right: " + in_order(expected) + ". Among them rank " + std::to_string(r) +
+            " has place " + std::to_string(rank) + " of " + std::to_string(expected.size()) +
+            ", and rank() says " + std::to_string(group.rank()) + " of " +
+            std::to_string(group.size())};
 }
 
 inline constexpr int kLarge = INT_MAX;

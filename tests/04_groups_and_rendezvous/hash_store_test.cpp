@@ -81,7 +81,7 @@ TEST_CASE("a call that waits keeps no other one waiting") {
 }
 
 TEST_CASE("threads that add at the same time get sums of their own") {
-    adds_at_once(kStores, 20'000);
+    adds_at_once(kStores, 5000);
 }
 
 TEST_CASE("of threads that compare and set at the same time, one wins") {
@@ -90,6 +90,14 @@ TEST_CASE("of threads that compare and set at the same time, one wins") {
 
 TEST_CASE("of threads that erase a key at the same time, one has erased it") {
     erases_at_once(kStores);
+}
+
+TEST_CASE("get returns a value also where it is erased at once") {
+    gets_what_comes_and_goes(kStores);
+}
+
+TEST_CASE("check looks at all keys at one moment") {
+    checks_at_one_moment(kStores);
 }
 
 TEST_CASE("no call sees half of a value") {

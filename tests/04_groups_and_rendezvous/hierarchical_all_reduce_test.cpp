@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "tests/04_groups_and_rendezvous/group_tables.hpp"
+#include "tests/04_groups_and_rendezvous/node_groups.hpp"
 #include "tests/harness/words/edges.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
@@ -21,12 +21,6 @@ const Forbid kForbid(
     "This exercise builds an all-reduce from the rings of chapter 03, each in one of the two "
     "groups."
 );
-
-/// The test's own, so that nodes that are made wrongly fail in one test only.
-Nodes nodes_of(int per_node, const Communicator& comm) {
-    const int r = comm.rank();
-    return {comm.split(r / per_node, r), comm.split(r % per_node, r)};
-}
 
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, int per_node) {
     const int p = comm.size();
@@ -163,46 +157,6 @@ Comparison divided_once(
     std::ranges::transform(sum, sum.begin(), [p](float x) { return x / p; });
     Comparison divided = same(data, sum);
     return divided || same(data, multiplied) ? Comparison{} : divided;
-}
-
-/// The ranks of comm that a group has, in its order.
-std::vector<int> ranks_of(const Communicator& group, const Communicator& comm) {
-    const Permit the_tests_own;
-    const int mine = comm.rank();
-    std::vector<int> all(static_cast<std::size_t>(group.size()));
-    MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, group.handle());
-    return all;
-}
-
-Comparison same_ranks(const std::vector<int>& got, const std::vector<int>& expected) {
-    return {got == expected, "expected ranks " + in_order(expected) + ", got " + in_order(got)};
-}
-
-/// Both groups of make_nodes hold whom they have to.
-void check_nodes(int per_node, const Communicator& comm) {
-    const int r = comm.rank();
-    const Nodes nodes = make_nodes(per_node, comm);
-    const std::vector<int> in_node = ranks_of(nodes.node, comm);
-    const std::vector<int> in_across = ranks_of(nodes.across, comm);
-    std::vector<int> node;
-    std::vector<int> across;
-    for (int rank = 0; rank < comm.size(); ++rank) {
-        if (rank / per_node == r / per_node) {
-            node.push_back(rank);
-        }
-        if (rank % per_node == r % per_node) {
-            across.push_back(rank);
-        }
-    }
-    INFO(per_node << " ranks a node, p = " << comm.size());
-    {
-        INFO("node: the ranks with the same r / " << per_node);
-        const Comparison result = same_ranks(in_node, node);
-        CHECK(result);
-    }
-    INFO("across: the ranks with the same r % " << per_node);
-    const Comparison result = same_ranks(in_across, across);
-    CHECK(result);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-// Tests of the loop around decide(): nodes at one store, in threads that go on one at a time.
+// The loop around decide(): nodes at one store, in threads that go on one at a time. How they read
+// and write, and what is refused; their lives stand in rendezvous_lives.hpp.
 #pragma once
 
 #include <algorithm>
-#include <future>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,16 +56,16 @@ inline void one_key() {
     INFO("a slept " << sleeps.size() << " times while it waited for 20 s");
     CHECK((19 <= sleeps.size() && sleeps.size() <= 21));
     CHECK(std::ranges::count(sleeps, 1s) == std::ssize(sleeps));
+    const std::ptrdiff_t writes = std::ssize(game.store.values);
+    INFO(
+        "a look costs one value of the store, and a write one more: "
+        << writes << " writes, and " << game.store.told << " values"
+    );
+    CHECK(game.store.told <= std::ssize(sleeps) + 2 * writes + 8);
 }
 
-inline void lost_join() {
-    Game game(nodes(1, 1));
-    game.store.rival = [](const std::string&, const std::string&) {
-        RendezvousState won;
-        won.members = {{"b", 1}};
-        won.ranks = {"b"};
-        return won.text();
-    };
+/// Whether a is in the round after b's, which was first.
+inline void is_after_b(Game& game) {
     const Actor& a = game.add("a", 0s, [](Actor& node) { node.next_round(); });
     const Comparison result = game.play();
     CHECK(result);
@@ -75,6 +74,32 @@ inline void lost_join() {
     INFO("a is told " << text_of(a.rounds[0]));
     CHECK(a.rounds[0].number == 2);
     CHECK(a.rounds[0].nodes == Names{"a"});
+}
+
+inline std::string with_b_alone() {
+    RendezvousState won;
+    won.members = {{"b", 1}};
+    won.ranks = {"b"};
+    return won.text();
+}
+
+inline void lost_join() {
+    Game game(nodes(1, 1));
+    game.store.rival = [](const std::string&, const std::string&) { return with_b_alone(); };
+    is_after_b(game);
+}
+
+/// Who reads once more before it writes sees what it has not decided by.
+inline void lost_between_two_calls() {
+    Game game(nodes(1, 1));
+    int calls = 0;
+    game.store.before = [&](const std::string&) {
+        game.time.pass();
+        if (++calls == 2) {
+            game.store.comes("job", with_b_alone());
+        }
+    };
+    is_after_b(game);
 }
 
 inline void lost_giving_up() {
@@ -98,170 +123,6 @@ inline void lost_giving_up() {
     CHECK(a.rounds[0].nodes == Names{"a", "b"});
 }
 
-inline void late_and_dead() {
-    Game game(nodes(2, 3), 2);
-    std::vector<Duration> ends;  // of a's rounds
-    Actor& a = game.add("a", 0s, [&](Actor& node) {
-        for (int rounds = 0; rounds < 3; ++rounds) {
-            node.next_round();
-            node.work(300s);
-            ends.push_back(game.time.now());
-        }
-    });
-    game.add("b", 0s, [](Actor& node) {
-        while (node.next_round().number < 3) {
-            node.work(300s);
-        }
-        node.work(600s);
-    });
-    game.add("c", 100s, [](Actor& node) {
-        node.next_round();
-        node.work(50s);  // and dies
-    });
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    REQUIRE(a.rounds.size() == 3);
-    CHECK(a.rounds[0].nodes == Names{"a", "b"});
-    CHECK(a.rounds[1].nodes == Names{"a", "b", "c"});
-    CHECK(a.rounds[2].nodes == Names{"a", "b"});
-    INFO(
-        "c came after 100 s, and died after about 152 s: a's rounds ended after "
-        << ends[0] / 1s << " s and " << ends[1] / 1s << " s"
-    );
-    CHECK((100s <= ends[0] && ends[0] <= 103s));
-    CHECK((150s <= ends[1] && ends[1] <= 175s));
-}
-
-inline void stood_still() {
-    Game game(nodes(1, 2), 3);
-    bool held = true;
-    game.add("a", 0s, [](Actor& node) {
-        while (node.next_round().nodes != Names{"a"}) {
-            node.work(300s);
-        }
-        node.work(300s);
-        node.next_round();
-    });
-    Actor& b = game.add("b", 0s, [&](Actor& node) {
-        node.next_round();
-        node.clock.sleep(60s);
-        held = node.stay();
-        node.next_round();
-    });
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    CHECK(!held);
-    REQUIRE(b.rounds.size() == 2);
-    CHECK(b.rounds[1].nodes == Names{"a", "b"});
-}
-
-inline void not_enough() {
-    Game game(nodes(3, 3));
-    std::map<std::string, std::string> texts;
-    std::map<std::string, Duration> waited;
-    const auto plot = [&](Actor& node) {
-        const Duration start = game.time.now();
-        try {
-            node.next_round();
-        } catch (const Timeout& timeout) {
-            waited[node.name] = game.time.now() - start;
-            texts[node.name] = timeout.what();
-        }
-    };
-    game.add("a", 0s, plot);
-    game.add("b", 10s, plot);
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    for (const std::string name : {"a", "b"}) {
-        INFO(name << " said after " << waited[name] / 1s << " s: " << texts[name]);
-        CHECK((600s <= waited[name] && waited[name] <= 603s));
-        CHECK(texts[name].find("job") != std::string::npos);
-        INFO("how many others were there: b, when a gave up, and then nobody");
-        CHECK(texts[name].find(name == "a" ? '1' : '0') != std::string::npos);
-    }
-    const RendezvousState last = RendezvousState::from(game.store.values.back());
-    CHECK(last.members.empty());
-}
-
-inline void whole_time() {
-    Game game(nodes(2, 2));
-    Actor& a = game.add("a", 0s, [](Actor& node) {
-        node.next_round();
-        node.work(700s);
-        try {
-            node.next_round();
-        } catch (const Timeout&) {
-            node.next_round();
-        }
-    });
-    game.add("b", 500s, [](Actor& node) {
-        node.next_round();
-        node.work(100s);
-        node.leave();
-        node.clock.sleep(900s);
-        node.next_round();
-    });
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    CHECK(a.rounds.size() == 2);
-}
-
-inline void closed_for_good() {
-    Game game(nodes(1, 1), 4);
-    int closed = 0;
-    bool held = false;
-    const auto expect_closed = [&](Actor& node) {
-        try {
-            node.next_round();
-        } catch (const RendezvousClosed& error) {
-            closed += std::string(error.what()).find("job") != std::string::npos ? 1 : 0;
-        }
-    };
-    game.add("a", 0s, [&](Actor& node) {
-        node.next_round();
-        held = node.work(100s);
-        expect_closed(node);
-        expect_closed(node);
-    });
-    game.add("b", 5s, expect_closed);
-    game.add("c", 50s, [](Actor& node) {
-        node.close();
-        node.close();
-    });
-    game.add("d", 90s, expect_closed);
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    CHECK(held);
-    CHECK(closed == 4);
-}
-
-inline void stay_and_leave() {
-    Game game(nodes(1, 1));
-    std::vector<bool> stays;
-    const Actor& a = game.add("a", 0s, [&](Actor& node) {
-        stays.push_back(node.stay());
-        node.leave();
-        node.next_round();
-        stays.push_back(node.stay());
-        node.leave();
-        stays.push_back(node.stay());
-        node.leave();
-        node.next_round();
-        stays.push_back(node.stay());
-    });
-    const Comparison result = game.play();
-    INFO(game.text());
-    CHECK(result);
-    CHECK(stays == std::vector<bool>{false, true, false, true});
-    CHECK(a.rounds.back().number == 2);
-    CHECK(game.time.now() == 0s);
-}
-
 inline void two_keys() {
     Game game(nodes(2, 2), 5);
     const auto plot = [](Actor& node) { node.next_round(); };
@@ -274,34 +135,6 @@ inline void two_keys() {
     CHECK(std::ranges::count(ends, "") == 4);
     CHECK(game.actors[0]->rounds.back().nodes == Names{"a", "b \"\n"});
     CHECK(game.actors[1]->rounds.back().nodes == Names{"a", "b"});
-}
-
-inline void real_clock() {
-    WatchedStore store;
-    SteadyClock clock;
-    RendezvousSettings settings = nodes(4, 4);
-    settings.poll = 1ms;
-    std::vector<std::vector<RendezvousRound>> rounds(4);
-    std::vector<std::future<void>> ends;
-    for (std::size_t i = 0; i < 4; ++i) {
-        ends.push_back(std::async(std::launch::async, [&, i] {
-            Rendezvous node(store, "job", "node" + std::to_string(3 - i), settings, clock);
-            while (rounds[i].size() < 5) {
-                rounds[i].push_back(node.next_round());
-            }
-        }));
-    }
-    for (std::future<void>& end : ends) {
-        end.get();
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-        for (std::size_t r = 0; r < 5; ++r) {
-            INFO(text_of(rounds[i][r]));
-            CHECK(rounds[i][r].number == static_cast<std::int64_t>(r) + 1);
-            CHECK(rounds[i][r].rank == static_cast<int>(3 - i));
-            CHECK(rounds[i][r].size() == 4);
-        }
-    }
 }
 
 inline void refusals() {

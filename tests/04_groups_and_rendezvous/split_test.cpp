@@ -7,6 +7,7 @@
 #include "tests/04_groups_and_rendezvous/group_messages.hpp"
 #include "tests/04_groups_and_rendezvous/group_tables.hpp"
 #include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/quick.hpp"
 #include "tests/harness/words/refusals.hpp"
 
 using namespace dist;
@@ -43,6 +44,19 @@ TEST_CASE("ordered_members refuses other numbers of keys than of colors") {
         CHECK_THROWS_AS(ordered_members(1, three, two), std::invalid_argument);
         CHECK_THROWS_AS(ordered_members(1, two, three), std::invalid_argument);
         CHECK(ordered_members(1, three, three) == std::vector{0, 2});
+    });
+}
+
+TEST_CASE("ordered_members takes a few operations a rank, of many ranks as well") {
+    on_ranks({1}, [](const Communicator&) {
+        const Given many = given("turned around", 50'000, zero, [](int r) { return -r; });
+        std::size_t found = 0;
+        const Comparison quick = takes_a_few_operations(
+            "all other ranks, for each of 50 000",
+            [&] { found += ordered_members(0, many.colors, many.keys).size(); }, 2
+        );
+        CHECK(quick);
+        CHECK(found % 50'000 == 0);
     });
 }
 
@@ -116,31 +130,7 @@ TEST_CASE("a group's message is one on the communicator, with tag context * kTag
 }
 
 TEST_CASE("a group's send and recv carry any number of floats, in one message") {
-    on_ranks({2, 3}, [](const Communicator& comm) {
-        const int last = comm.size() - 1;
-        Groups groups(comm);
-        const Group group = groups.split("turned around", 0, -comm.rank());
-        for (const std::size_t n : lengths(comm.size())) {
-            auto data = group.rank() == 0 ? input(n, 0) : poison(n);
-            const Traffic traffic = record(comm, [&] {
-                if (group.rank() == 0) {
-                    group.send(data, last, 3);
-                } else if (group.rank() == last) {
-                    group.recv(data, 0, 3);
-                }
-            });
-            INFO(counted(n, "float") << " from the group's rank 0 to its rank " << last);
-            const bool sends = group.rank() == 0;
-            const Comparison spent = within(
-                traffic, {.messages_sent = exactly(sends ? 1 : 0),
-                          .bytes_sent = exactly(sends ? float_bytes(n) : 0)}
-            );
-            CHECK(spent);
-            if (group.rank() == last) {
-                CHECK(same(data, input(n, 0)));
-            }
-        }
-    });
+    carries_any_number_of_floats();
 }
 
 TEST_CASE("messages of two groups and of the communicator never meet, whichever is received first"
@@ -188,22 +178,7 @@ TEST_CASE("a group's send and recv refuse ranks and tags that it does not have")
 }
 
 TEST_CASE("a group's recv refuses a message of another length") {
-    on_ranks({2, 3}, [](const Communicator& comm) {
-        Groups groups(comm);
-        const Group group = groups.split("all", 0, 0);
-        for (const std::size_t n : {4U, 6U, 0U}) {
-            auto data = comm.rank() == 0 ? input(5, 0) : poison(n);
-            const Answer got = answer(comm, [&] {
-                if (comm.rank() == 0) {
-                    group.send(data, 1, 0);
-                } else if (comm.rank() == 1) {
-                    group.recv(data, 0, 0);
-                }
-            });
-            INFO("5 floats were sent, and " << n << " are received: recv must throw dist::Error");
-            CHECK(got.what == (comm.rank() == 1 ? kError : kReturned));
-        }
-    });
+    refuses_other_lengths();
 }
 
 TEST_CASE("a group's send and recv throw dist::Error if a message fails") {
@@ -315,7 +290,13 @@ TEST_CASE("a group may be copied, and lives longer than what made it") {
 TEST_CASE("the last context has all tags") {
     on_ranks({2}, [](const Communicator& comm) {
         const Group group({1, 0}, Group::kContexts, comm);
-        CHECK(group.rank() == 1 - comm.rank());
+        {
+            INFO(
+                "a group of ranks 1 and 0 of the communicator, in this order: the number of rank "
+                << comm.rank()
+            );
+            CHECK(group.rank() == 1 - comm.rank());
+        }
         const Comparison message = passes_on_in(Group::kContexts, group, Group::kTags - 1, comm);
         CHECK(message);
     });

@@ -81,6 +81,17 @@ class FileLock {
     bool has_it_ = false;
 };
 
+/// Whether this process has the file open.
+inline bool has_open(const fs::path& path) {
+    std::error_code gone;  // another thread closes files meanwhile
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        if (fs::read_symlink(entry, gone) == fs::canonical(path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// While it lives, no file of this process can be longer than that. Who writes all the same is killed, or is told that the file is
 /// too large.
 class LargestFile {

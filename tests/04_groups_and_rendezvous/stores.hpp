@@ -50,8 +50,8 @@ inline void for_each_kind(
 }
 
 /// Waits until something holds; but not for ever.
-inline bool comes(const std::function<bool()>& holds) {
-    const auto end = std::chrono::steady_clock::now() + 4s;
+inline bool comes(const std::function<bool()>& holds, Store::Duration at_most = 4s) {
+    const auto end = std::chrono::steady_clock::now() + at_most;
     while (!holds()) {
         if (std::chrono::steady_clock::now() > end) {
             return false;

@@ -30,6 +30,13 @@ class WatchedStore : public Store {
     std::set<std::string> keys;   // that were used
     std::set<std::string> calls;  // that were made
     long lost = 0;  // calls of compare_set that found another value than they expected
+    long told = 0;  // values that calls of get and compare_set returned
+
+    /// Another node writes, and nobody is asked before.
+    void comes(const std::string& key, const std::string& value) {
+        const std::scoped_lock guard(lock_);
+        put(key, value);
+    }
 
     void set(const std::string& key, const std::string& value) override {
         const auto guard = enter("set", key);
@@ -40,6 +47,7 @@ class WatchedStore : public Store {
     /// Waits for nothing: there is nobody who could set it while this thread has its turn.
     std::string get(const std::string& key) override {
         const auto guard = enter("get", key);
+        ++told;
         const auto found = values_.find(key);
         if (found == values_.end()) {
             throw Timeout("get(): nothing stands under the key " + key);
@@ -59,6 +67,7 @@ class WatchedStore : public Store {
         const std::string& key, const std::string& expected, const std::string& desired
     ) override {
         const auto guard = enter("compare_set", key);
+        ++told;
         if (expected != desired) {
             let_rival_go_first(key, desired);
         }

@@ -12,6 +12,7 @@
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/simulated/rank.hpp"
+#include "tests/harness/words/interleaved.hpp"
 #include "tests/harness/words/shared_room.hpp"
 
 namespace dist::harness {
@@ -229,6 +230,8 @@ Permit::Permit() = default;
 Permit::~Permit() = default;
 
 // No rank has to come late: prove tries every order of messages.
+Interleaved::Interleaved() = default;
+Interleaved::~Interleaved() = default;
 Late::Late(int /*milliseconds*/) {}
 Late::~Late() = default;
 LateMessages::LateMessages(int /*milliseconds*/) {}
