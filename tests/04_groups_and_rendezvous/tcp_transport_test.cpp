@@ -1,88 +1,17 @@
+// What tcp_transport must do: carry messages between processes, whole and in order, whoever waits for what, and name the ranks
+// that have died.
 #include "exercises/04_groups_and_rendezvous/tcp_transport.hpp"
 
-#include <algorithm>
 #include <array>
-#include <csignal>
-#include <cstring>
 #include <sys/socket.h>
 
-#include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/04_groups_and_rendezvous/transport_deaths.hpp"
+#include "tests/04_groups_and_rendezvous/transport_network.hpp"
+#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
+#include "tests/04_groups_and_rendezvous/transport_threads.hpp"
 
 using namespace dist;
 using namespace dist::harness;
-
-namespace {
-
-using Bytes = std::vector<std::byte>;
-
-constexpr std::size_t kLong = 20'000'000;  // more than the kernel keeps between two processes
-
-// Runs `body` in p processes that have a transport each.
-Processes on_transport(
-    int p,
-    const std::function<void(Transport& transport, int rank, int p)>& body,
-    const std::set<int>& may_die = {}
-) {
-    return on_mesh(
-        p,
-        [&](std::vector<net::Socket> sockets, int rank, int) {
-            TcpTransport transport(std::move(sockets), rank);
-            body(transport, rank, p);
-        },
-        may_die
-    );
-}
-
-void on_transports(
-    const std::vector<int>& sizes, const std::function<void(Transport&, int, int)>& body
-) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (const int p : sizes) {
-            INFO("ranks: " << p);
-            const Processes run = on_transport(p, body);
-            CHECK(static_cast<int>(run.died.size()) == p);
-        }
-    });
-}
-
-// What comes from `src`, received into a place of `n` bytes.
-Bytes received(Transport& transport, std::size_t n, int src, std::uint32_t group = 0, int tag = 0) {
-    Bytes place(n, std::byte{0xEE});
-    const Arrival arrival = transport.recv(place, src, group, tag);
-    CHECK(arrival.src == src);
-    CHECK(arrival.tag == tag);
-    CHECK(arrival.bytes <= n);
-    place.resize(std::min(arrival.bytes, n));
-    return place;
-}
-
-// The text of the Error that `call` throws; empty if it throws none.
-std::string error_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
-}
-
-void read_all(int descriptor, std::span<std::byte> place) {
-    while (!place.empty()) {
-        const ssize_t n = ::recv(descriptor, place.data(), place.size(), 0);
-        REQUIRE(n > 0);
-        place = place.subspan(static_cast<std::size_t>(n));
-    }
-}
-
-Bytes framed(const Frame& frame, const Bytes& data) {
-    Bytes all(sizeof frame);
-    std::memcpy(all.data(), &frame, sizeof frame);
-    all.insert(all.end(), data.begin(), data.end());
-    return all;
-}
-
-}  // namespace
 
 TEST_CASE("tcp_transport carries messages of every length between all pairs of ranks") {
     on_transports({1, 2, 3, 5}, [](Transport& transport, int rank, int p) {
@@ -191,6 +120,29 @@ TEST_CASE("tcp_transport lets all ranks send much at the same time, and then rec
     });
 }
 
+TEST_CASE("tcp_transport moves a message from the sender to its receive without another copy") {
+    on_transports({2}, [](Transport& transport, int rank, int) {
+        const auto takes_no_more = [](const std::function<void()>& call) {
+            const double before_mb = most_memory_mb();
+            call();
+            const double more_mb = most_memory_mb() - before_mb;
+            INFO("a message of 20 MB: the process had " << more_mb << " MB more at its most");
+            CHECK(more_mb < 10);
+        };
+        if (rank == 0) {
+            const Bytes data = message(kLong, 0, 1);
+            CHECK(received(transport, 0, 1).empty());  // the receive has begun
+            takes_no_more([&] { transport.send(data, 1, 0, 0); });
+        } else {
+            Bytes place(kLong, std::byte{0xEE});
+            const Request receive = transport.irecv(place, 0, 0, 0);
+            transport.send({}, 0, 0, 0);
+            takes_no_more([&] { transport.wait(receive); });
+            CHECK(place == message(kLong, 0, 1));
+        }
+    });
+}
+
 TEST_CASE("tcp_transport moves all that was begun, whatever is waited for") {
     on_transports({3}, [](Transport& transport, int rank, int) {
         // rank 0 begins to send much to 1, and waits for 2, who first waits for 1, who waits for rank 0's message
@@ -254,82 +206,19 @@ TEST_CASE("tcp_transport tests without waiting, and moves messages meanwhile") {
 }
 
 TEST_CASE("tcp_transport serves threads: none keeps another one waiting") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
-        const int other = 1 - rank;
-        // one thread waits for what comes last, while others send and receive much
-        std::thread sleeper([&] {
-            CHECK(received(transport, 4, other, 9) == message(4, other, rank, 9));
-        });
-        nap(30);
-        std::vector<std::thread> threads;
-        for (std::uint32_t group = 0; group < 3; ++group) {
-            threads.emplace_back([&, group] {
-                const auto number = static_cast<int>(group);
-                for (int i = 0; i < 20; ++i) {
-                    const std::size_t n = i == 0 ? kLong / 4 : 1000;
-                    const Bytes data = message(n, rank, other, number);
-                    const Request send = transport.isend(data, other, group, i);
-                    CHECK(
-                        received(transport, n, other, group, i) == message(n, other, rank, number)
-                    );
-                    transport.wait(send);
-                }
-            });
-        }
-        for (std::thread& thread : threads) {
-            thread.join();
-        }
-        transport.send(message(4, rank, other, 9), other, 9, 0);
-        sleeper.join();
-    });
+    serves_threads();
 }
 
 TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has begun") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
-        if (rank == 0) {
-            std::thread sleeper([&] { CHECK(received(transport, 1, 1, 1).size() == 1); });
-            nap(50);
-            const Bytes data = message(kLong, 0, 1);
-            const Request send = transport.isend(data, 1, 0, 0);
-            sleeper.join();  // rank 1 answers once it has all of it
-            CHECK(transport.test(send));
-        } else {
-            CHECK(received(transport, kLong, 0) == message(kLong, 0, 1));
-            transport.send(message(1, 1, 0), 0, 1, 0);
-        }
-    });
+    wakes_a_sleeper();
 }
 
 TEST_CASE("tcp_transport tells a thread that waits what came while another one looked") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
-        for (int i = 0; i < 100; ++i) {
-            if (rank == 1) {
-                transport.send(message(4, 1, 0), 0, 1, 0);
-                transport.send(message(1, 1, 0), 0, 2, 0);
-                CHECK(received(transport, 0, 0).empty()
-                );  // nothing more comes before rank 0's thread is through
-                continue;
-            }
-            std::thread sleeper([&] { CHECK(received(transport, 4, 1, 1).size() == 4); });
-            std::byte place{};
-            const Request answer = transport.irecv({&place, 1}, 1, 2, 0);
-            while (!transport.test(answer)) {
-            }
-            sleeper.join();
-            transport.send({}, 1, 0, 0);
-        }
-    });
+    tells_who_waits();
 }
 
 TEST_CASE("tcp_transport brings what a rank sends to itself to the thread that waits for it") {
-    on_transports({1, 2}, [](Transport& transport, int rank, int) {
-        std::thread sleeper([&] {
-            CHECK(received(transport, 5000, rank) == message(5000, rank, rank));
-        });
-        nap(50);
-        transport.send(message(5000, rank, rank), rank, 0, 0);
-        sleeper.join();
-    });
+    brings_to_itself();
 }
 
 TEST_CASE("tcp_transport sleeps while nothing moves") {
@@ -346,100 +235,35 @@ TEST_CASE("tcp_transport sleeps while nothing moves") {
 }
 
 TEST_CASE("tcp_transport names a rank that has died, and goes on with the others") {
-    on_ranks({1}, [](const Communicator&) {
-        for (const bool in_the_middle : {false, true}) {
-            INFO((in_the_middle ? "in the middle of a message" : "between two messages"));
-            const auto body = [&](std::vector<net::Socket> sockets, int rank, int) {
-                const int to_0 = sockets[0].descriptor();
-                TcpTransport transport(std::move(sockets), rank);
-                if (rank == 2) {
-                    transport.send(message(9, 2, 0), 0, 0, 1);
-                    transport.send(message(9, 2, 1), 1, 0, 1);
-                    CHECK(received(transport, 0, 1, 0, 5).empty());
-                    if (in_the_middle) {
-                        const Bytes half = framed({0, 0, 1000}, message(600, 2, 0));
-                        ::send(to_0, half.data(), half.size(), 0);
-                    }
-                    raise(SIGKILL);
-                }
-                if (rank == 1) {
-                    transport.send({}, 2, 0, 5);
-                }
-                Bytes place(1000);
-                const Request receive = transport.irecv(place, 2, 0, 0);
-                CHECK(error_of([&] {
-                          transport.wait(receive);
-                      }).find("rank 2") != std::string::npos);
-                CHECK(error_of([&] {
-                          transport.probe(2, 0, 0);
-                      }).find("rank 2") != std::string::npos);
-                CHECK(error_of([&] {
-                          transport.recv(place, 2, 0, 0);
-                      }).find("rank 2") != std::string::npos);
-                CHECK(error_of([&] {
-                          transport.send(place, 2, 0, 0);
-                      }).find("rank 2") != std::string::npos);
-                // what had come before is there, and the others are
-                CHECK(transport.probe(2, 0, 1).bytes == 9);
-                CHECK(received(transport, 9, 2, 0, 1) == message(9, 2, rank));
-                transport.send(message(50, rank, 1 - rank), 1 - rank, 0, 0);
-                CHECK(received(transport, 50, 1 - rank) == message(50, 1 - rank, rank));
-            };
-            const Processes run = on_mesh(3, body, {2});
-            CHECK(run.died[2] == "killed by SIGKILL");
-        }
-    });
+    dies_at(moments_of_a_message());
 }
 
 TEST_CASE("tcp_transport ends a send to a rank that dies before it has read it") {
-    on_ranks({1}, [](const Communicator&) {
-        const Processes run = on_transport(
-            2,
-            [](Transport& transport, int rank, int) {
-                if (rank == 1) {
-                    nap(50);
-                    raise(SIGKILL);
-                }
-                const Bytes data = message(kLong, 0, 1);
-                const Request send = transport.isend(data, 1, 0, 0);
-                CHECK(error_of([&] { transport.wait(send); }).find("rank 1") != std::string::npos);
-            },
-            {1}
-        );
-        CHECK(run.died[1] == "killed by SIGKILL");
-    });
+    dies_at(moments_of_100_mb());
 }
 
 TEST_CASE(
     "tcp_transport brings what was sent before a rank left, whatever that rank has not received"
 ) {
-    on_transports({2}, [](Transport& transport, int rank, int) {
-        if (rank == 0) {
-            transport.send(message(100, 0, 1), 1, 0, 0);  // is never received
-            nap(100);                                     // meanwhile rank 1 leaves
-            CHECK(received(transport, 400'000, 1) == message(400'000, 1, 0));
-        } else {
-            nap(30);
-            transport.send(message(400'000, 1, 0), 0, 0, 0);
-        }
-    });
+    what_was_sent_arrives();
 }
 
 TEST_CASE("tcp_transport receives what has come from a rank to which sends fail") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
-        if (rank == 1) {
-            transport.send(message(100, 1, 0), 0, 0, 0);
-            return;
-        }
-        nap(50);
-        std::string failed;
-        for (int i = 0; i < 5 && failed.empty(); ++i) {  // the kernel may take the first one
-            failed = error_of([&] { transport.send(message(100, 0, 1), 1, 0, 0); });
-            nap(20);
-        }
-        CHECK(failed.find("rank 1") != std::string::npos);
-        CHECK(received(transport, 100, 1) == message(100, 1, 0));
-    });
+    what_has_come_stays();
+}
+
+TEST_CASE(
+    "tcp_transport brings all messages whole and in order through a network that cuts and delays"
+) {
+    passes_in_pieces();
+}
+
+TEST_CASE("tcp_transport receives while nothing of what it sends arrives, and loses nothing") {
+    passes_when_mended();
+}
+
+TEST_CASE("tcp_transport names a rank whose connection was reset, on both sides, and goes on") {
+    names_who_was_reset();
 }
 
 TEST_CASE("tcp_transport writes a frame and the data, and reads what comes byte by byte") {
