@@ -27,7 +27,7 @@ inline void many_clients_at_once() {
         for (int i = 0; i < kClients; ++i) {
             std::promise<std::string> value;
             values.push_back(value.get_future());
-            const auto client = [port = server.port(), i](std::promise<std::string> value) {
+            const auto client = [port = server.port(), i](std::promise<std::string> read) {
                 TcpStore store("localhost", port, kPatience);
                 store.set("of " + std::to_string(i), std::string(1000, static_cast<char>(i)));
                 const std::int64_t sum = store.add("here", 1);
@@ -35,7 +35,7 @@ inline void many_clients_at_once() {
                     store.set("all are here", "");
                 }
                 store.wait({"all are here"}, kPatience);
-                value.set_value(store.get("of " + std::to_string((i + 1) % kClients)));
+                read.set_value(store.get("of " + std::to_string((i + 1) % kClients)));
                 return sum;
             };
             sums.push_back(std::async(std::launch::async, client, std::move(value)));

@@ -44,6 +44,9 @@ inline void on_transports(
             INFO("ranks: " << p);
             const Processes run = on_transport(p, body);
             CHECK(static_cast<int>(run.died.size()) == p);
+            if (!run.passed) {
+                return;
+            }
         }
     });
 }
@@ -59,6 +62,18 @@ inline Bytes received(
     CHECK(arrival.bytes <= n);
     place.resize(std::min(arrival.bytes, n));
     return place;
+}
+
+/// Looks with test(), but not for ever.
+inline constexpr int kMostLooks = 1000;
+inline bool is_done(Transport& transport, const Request& request) {
+    for (int look = 0; look < kMostLooks; ++look) {
+        if (transport.test(request)) {
+            return true;
+        }
+        nap(1);
+    }
+    return false;
 }
 
 /// The text of the Error that `call` throws; empty if it throws none.

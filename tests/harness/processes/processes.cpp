@@ -314,6 +314,7 @@ Processes on_processes(
             outcome_of(rank, child, shared[rank], may.die.contains(rank))
         );
         worsen(one.outcome, one.message);
+        run.passed = run.passed && one.outcome == Outcome::pass && one.failures.empty();
         run.died.push_back(one.died);
         steps.push_back(one.log.steps);
         all_logs.push_back(one.log);

@@ -23,6 +23,7 @@ struct Processes {
     std::vector<std::string> died;        // by rank: "killed by SIGKILL"; empty: its body ended
     std::vector<Traffic> traffic;         // by rank
     std::vector<MessageRecord> messages;  // in the order of their last rounds, then of senders
+    bool passed = true;                   // no check failed in a rank, and each ended as it may
 };
 
 struct ProcessesMay {
