@@ -38,7 +38,8 @@ struct ProcessesMay {
 /// the channel (tests/harness/channel.hpp). Checks inside of a body count; what else it finds stays in its process. MPI is
 /// forbidden there.
 ///
-/// The test hangs when all that live have slept for seconds; a rank that computes for too long is killed.
+/// When nothing of those that live has run for a second and a half, the test hangs, and ends; a rank that computes for too
+/// long is killed.
 Processes on_processes(
     int p, const std::function<void(int rank, int p)>& body, const ProcessesMay& may = {}
 );
