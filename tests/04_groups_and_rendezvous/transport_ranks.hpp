@@ -20,6 +20,8 @@ using Bytes = std::vector<std::byte>;
 
 inline constexpr std::size_t kLong = 20'000'000;  // more than the kernel keeps between two ranks
 
+inline constexpr std::byte kUntouched{0xEE};
+
 /// Runs `body` in p processes that have a transport each.
 inline Processes on_transport(
     int p,
@@ -55,7 +57,7 @@ inline void on_transports(
 inline Bytes received(
     Transport& transport, std::size_t n, int src, std::uint32_t group = 0, int tag = 0
 ) {
-    Bytes place(n, std::byte{0xEE});
+    Bytes place(n, kUntouched);
     const Arrival arrival = transport.recv(place, src, group, tag);
     CHECK(arrival.src == src);
     CHECK(arrival.tag == tag);
@@ -64,16 +66,42 @@ inline Bytes received(
     return place;
 }
 
-/// Looks with test(), but not for ever.
-inline constexpr int kMostLooks = 1000;
-inline bool is_done(Transport& transport, const Request& request) {
+/// Whether `got` is message(n, src, dst, number); if not, which one it may be.
+inline Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, int number = 0) {
+    const Bytes expected = message(n, src, dst, number);
+    if (got == expected) {
+        return {};
+    }
+    std::string text = "message " + std::to_string(number) + " of rank " + std::to_string(src) +
+                       " has " + std::to_string(n) + " bytes, and " + std::to_string(got.size()) +
+                       " came";
+    for (int other = 0; got.size() >= 4 && other < 20; ++other) {
+        const Bytes begin = message(std::min<std::size_t>(got.size(), 16), src, dst, other);
+        if (other != number && std::equal(begin.begin(), begin.end(), got.begin())) {
+            return {
+                false,
+                text + ": as if message " + std::to_string(other) + " had come in its place"};
+        }
+    }
+    if (got.size() == n) {
+        const auto at = std::ranges::mismatch(got, expected).in1 - got.begin();
+        const bool untouched = got[static_cast<std::size_t>(at)] == kUntouched;
+        text += "; byte " + std::to_string(at) + " is another one" +
+                (untouched ? ", as if nothing had been written there" : "");
+    }
+    return {false, text};
+}
+
+/// Looks with test() until it is done, but not for ever.
+inline Comparison is_done(Transport& transport, const Request& request) {
+    constexpr int kMostLooks = 1000;
     for (int look = 0; look < kMostLooks; ++look) {
         if (transport.test(request)) {
-            return true;
+            return {};
         }
         nap(1);
     }
-    return false;
+    return {false, "1000 looks with test(), a millisecond apart, moved nothing"};
 }
 
 /// The text of the Error that `call` throws; empty if it throws none.
@@ -86,14 +114,23 @@ inline std::string error_of(const std::function<void()>& call) {
     return "";
 }
 
-/// Whether `call` throws an Error that names this rank.
-inline Comparison names_rank(int rank, const std::function<void()>& call) {
+/// Whether `call` throws an Error whose text has all these words.
+inline Comparison error_has(
+    const std::vector<std::string>& words, const std::function<void()>& call
+) {
     const std::string text = error_of(call);
-    const std::string name = "rank " + std::to_string(rank);
-    return {
-        text.find(name) != std::string::npos,
-        text.empty() ? "it returned as if " + name + " lived"
-                     : "the Error has to name " + name + ", and is: " + text};
+    for (const std::string& word : words) {
+        if (text.find(word) == std::string::npos) {
+            return {
+                false, text.empty() ? "it returned, where an Error has to name " + word
+                                    : "the Error has to name " + word + ", and is: " + text};
+        }
+    }
+    return {};
+}
+
+inline Comparison names_rank(int rank, const std::function<void()>& call) {
+    return error_has({"rank " + std::to_string(rank)}, call);
 }
 
 inline void read_all(int descriptor, std::span<std::byte> place) {
