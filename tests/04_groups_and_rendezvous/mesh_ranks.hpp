@@ -97,11 +97,11 @@ inline void say(const net::Socket& socket, std::uint32_t number) {
     ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
 }
 
-// The number that comes next; nothing within 5 s, or the end of the connection, is 999.
+// The number that comes next; nothing within 3 s, or the end of the connection, is 999.
 inline std::uint32_t heard(const net::Socket& socket) {
     pollfd one{socket.descriptor(), POLLIN, 0};
     std::uint32_t number = 999;
-    if (poll(&one, 1, 5000) <= 0 ||
+    if (poll(&one, 1, 3000) <= 0 ||
         ::recv(socket.descriptor(), &number, sizeof number, MSG_WAITALL) != sizeof number) {
         return 999;
     }
@@ -111,7 +111,7 @@ inline std::uint32_t heard(const net::Socket& socket) {
 inline bool has_ended(const net::Socket& socket) {
     pollfd one{socket.descriptor(), POLLIN, 0};
     char byte = 0;
-    return poll(&one, 1, 5000) > 0 && ::recv(socket.descriptor(), &byte, 1, 0) <= 0;
+    return poll(&one, 1, 3000) > 0 && ::recv(socket.descriptor(), &byte, 1, 0) <= 0;
 }
 
 /// Whether its calls wait, as connect_to and accept_from leave it.
