@@ -176,6 +176,7 @@ TEST_CASE("full_mesh names a rank that connects, and of whose four bytes not all
 TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
     alone([] {
         HashStore store(kPatience);
+        const Stopwatch watch;
         Rank rank(store, 0, 2, std::chrono::seconds(4));
         const int port = port_in(rank.said());
         const net::Socket silent = net::connect_to("127.0.0.1", port, kPatience);
@@ -183,6 +184,7 @@ TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
         say(rank_1, 1);
         const Came came = rank.end();
         CHECK(came.error.empty());
+        CHECK(watch.elapsed_s() < 3);  // less than the timeout
         CHECK(has_ended(silent));
     });
 }
