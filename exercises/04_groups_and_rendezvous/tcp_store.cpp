@@ -4,7 +4,8 @@ namespace dist {
 
 struct TcpStore::State {
     // TODO: the connection, and what each call needs of it: send all of a request, receive as many bytes as belong to
-    // its reply, wait for a reply but not for ever. course/net/socket.hpp connects, once.
+    // its reply, wait for a reply but not for ever. course/net/socket.hpp connects, once; course/net/wire.hpp writes
+    // numbers and texts.
 };
 
 TcpStore::TcpStore(std::string host, int port, Duration timeout) {

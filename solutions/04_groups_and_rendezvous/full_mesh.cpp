@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <poll.h>
+#include <span>
 #include <sys/socket.h>
 #include <utility>
 
@@ -42,6 +44,21 @@ net::Socket connect_to_rank(int lower, int rank, Store& store, Clock::time_point
     }
 }
 
+// What one who has connected says first, in as many pieces as the network makes of it. Nothing: it has left, or takes too long.
+std::optional<std::uint32_t> rank_of(const net::Socket& socket, Clock::time_point deadline) {
+    const auto patience = std::min(deadline, Clock::now() + std::chrono::seconds(1));
+    std::uint32_t said = 0;
+    auto missing = std::as_writable_bytes(std::span(&said, 1));
+    while (!missing.empty() && is_readable(socket, left(patience))) {
+        const ssize_t n = recv(socket.descriptor(), missing.data(), missing.size(), MSG_DONTWAIT);
+        if (n <= 0) {
+            return std::nullopt;
+        }
+        missing = missing.subspan(static_cast<std::size_t>(n));
+    }
+    return missing.empty() ? std::optional(said) : std::nullopt;
+}
+
 // Puts the next one that connects in its place. Who says no rank that is waited for is none of ours.
 void accept_one(
     const net::Socket& listener,
@@ -50,12 +67,9 @@ void accept_one(
     Clock::time_point deadline
 ) {
     net::Socket socket = net::accept_from(listener);
-    std::uint32_t said = 0;
-    const auto patience = std::min(left(deadline), Store::Duration(1000));
-    if (socket && is_readable(socket, patience) &&
-        recv(socket.descriptor(), &said, sizeof said, MSG_DONTWAIT) == sizeof said &&
-        std::cmp_greater(said, rank) && said < sockets.size() && !sockets[said]) {
-        sockets[said] = std::move(socket);
+    const auto said = socket ? rank_of(socket, deadline) : std::nullopt;
+    if (said && std::cmp_greater(*said, rank) && *said < sockets.size() && !sockets[*said]) {
+        sockets[*said] = std::move(socket);
     }
 }
 

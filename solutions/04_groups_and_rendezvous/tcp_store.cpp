@@ -1,8 +1,6 @@
 #include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -13,26 +11,16 @@
 #include <utility>
 
 #include "course/net/socket.hpp"
+#include "course/net/wire.hpp"
 
 namespace dist {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Keys = std::vector<std::string>;
+using net::put, net::put_text;
 
 constexpr std::uint32_t kMagic = 0x3C85F7CE;
-static_assert(std::endian::native == std::endian::little, "numbers travel as they stand in memory");
-
-template <class Number>
-void put(std::string& message, Number number) {
-    const auto bytes = std::bit_cast<std::array<char, sizeof number>>(number);
-    message.append(bytes.data(), bytes.size());
-}
-
-void put_text(std::string& message, std::string_view text) {
-    put(message, std::uint64_t{text.size()});
-    message += text;
-}
 
 constexpr Store::Duration kFirstPause(10);
 constexpr Store::Duration kLongestPause(1000);

@@ -142,6 +142,47 @@ inline void answers_are_lost() {
     });
 }
 
+/// The answer takes longer than the store's timeout, and less than a second.
+inline void answers_come_late() {
+    on_ranks({1}, [](const Communicator&) {
+        const TcpStoreServer server;
+        FaultyNetwork network(seed());
+        const int edge = network.edge_to(server.port());
+        std::unique_ptr<TcpStore> store;
+        while (store == nullptr) {
+            try {
+                store = std::make_unique<TcpStore>(kHost, edge, 200ms);
+            } catch (const Timeout&) {  // the machine is busy
+            }
+        }
+        network.cut(edge, Way::back);
+        auto sum = std::async(std::launch::async, [&] { return store->add("k", 1); });
+        INFO("the timeout of the store is 200 ms, and the reply to add came after 450 ms");
+        CHECK((sum.wait_for(450ms) == std::future_status::timeout));
+        network.mend(edge, Way::back);
+        std::int64_t got = 0;
+        CHECK(text_of<Error>([&] { got = sum.get(); }) == "");
+        CHECK(got == 1);
+    });
+}
+
+inline void tries_once_to_connect_anew() {
+    on_ranks({1}, [](const Communicator&) {
+        auto server = std::make_unique<TcpStoreServer>();
+        FaultyNetwork network(seed());
+        const int edge = network.edge_to(server->port());
+        TcpStore store(kHost, edge, 1000ms);
+        REQUIRE(store.add("k", 1) == 1);
+        server.reset();
+        for (int tries = 1; tries <= 3; ++tries) {
+            const int before = network.carried(edge).connections;
+            text_of<Error>([&] { store.add("k", 1); });
+            INFO("connections that call " << tries << " made after its server had ended");
+            REQUIRE(network.carried(edge).connections - before == (tries == 1 ? 0 : 1));
+        }
+    });
+}
+
 inline void server_speaks_another_language() {
     on_ranks({1}, [](const Communicator&) {
         for (const std::string reply : {"<9223372036854775807> 41", "<-1> 41"}) {

@@ -1,127 +1,16 @@
+// What full_mesh must do: one connection for each pair of ranks, whoever else connects, and the name of each rank that does not
+// come.
 #include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <poll.h>
-#include <sys/socket.h>
-#include <thread>
 
 #include "course/runtime/clock.hpp"
-#include "exercises/04_groups_and_rendezvous/hash_store.hpp"
-#include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
-#include "tests/harness/harness.hpp"
+#include "tests/04_groups_and_rendezvous/mesh_deaths.hpp"
+#include "tests/04_groups_and_rendezvous/mesh_network.hpp"
+#include "tests/04_groups_and_rendezvous/mesh_ranks.hpp"
 
 using namespace dist;
 using namespace dist::harness;
-
-namespace {
-
-using Sockets = std::vector<net::Socket>;
-constexpr auto kPatience = std::chrono::seconds(9);
-constexpr auto kShort = std::chrono::milliseconds(300);
-
-// What full_mesh returned to one rank, or why not.
-struct Came {
-    Sockets sockets;
-    std::string error;
-};
-
-// One rank, in a thread of its own: processes would share a store as well, and threads may share a simpler one.
-class Rank {
-  public:
-    Rank(
-        Store& store,
-        int rank,
-        int size,
-        Store::Duration timeout = kPatience,
-        const std::string& address = "127.0.0.1"
-    )
-        : store_(store), key_("mesh/" + std::to_string(rank)), thread_([=, this, &store] {
-              try {
-                  came_.sockets = full_mesh(store, rank, size, address, timeout);
-              } catch (const NotImplemented& stub) {
-                  stub_ = stub;
-              } catch (const std::exception& error) {
-                  came_.error = error.what();
-              }
-              is_over_ = true;
-          }) {}
-    Rank(const Rank&) = delete;
-    Rank& operator=(const Rank&) = delete;
-    ~Rank() {
-        if (thread_.joinable()) {
-            thread_.join();
-        }
-    }
-
-    // Where this rank says that it listens.
-    std::string said() {
-        while (!store_.check({key_}) && !is_over_) {
-            nap(1);
-        }
-        if (stub_) {
-            throw NotImplemented(*stub_);
-        }
-        return store_.check({key_}) ? store_.get(key_) : "";
-    }
-
-    Came end() {
-        thread_.join();
-        if (stub_) {
-            throw NotImplemented(*stub_);
-        }
-        return std::move(came_);
-    }
-
-  private:
-    Store& store_;
-    std::string key_;
-    Came came_;
-    std::atomic<bool> is_over_ = false;
-    std::optional<NotImplemented> stub_;
-    std::thread thread_;
-};
-
-void alone(const std::function<void()>& body) {
-    on_ranks({1}, [&](const Communicator&) { body(); });
-}
-
-void say(const net::Socket& socket, std::uint32_t number) {
-    ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
-}
-
-// The number that comes next; nothing within 5 s, or the end of the connection, is 999.
-std::uint32_t heard(const net::Socket& socket) {
-    pollfd one{socket.descriptor(), POLLIN, 0};
-    std::uint32_t number = 999;
-    if (poll(&one, 1, 5000) <= 0 ||
-        ::recv(socket.descriptor(), &number, sizeof number, MSG_WAITALL) != sizeof number) {
-        return 999;
-    }
-    return number;
-}
-
-bool has_ended(const net::Socket& socket) {
-    pollfd one{socket.descriptor(), POLLIN, 0};
-    char byte = 0;
-    return poll(&one, 1, 5000) > 0 && ::recv(socket.descriptor(), &byte, 1, 0) <= 0;
-}
-
-int port_in(const std::string& address) {
-    const std::size_t colon = address.rfind(':');
-    REQUIRE(colon != std::string::npos);
-    return std::stoi(address.substr(colon + 1));
-}
-
-bool names(const std::string& text, int rank) {
-    return text.find("rank " + std::to_string(rank)) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("full_mesh connects every rank with every other one, each pair by one connection") {
     alone([] {
@@ -146,6 +35,7 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
                 for (std::uint32_t b = 0; b < mesh.size(); ++b) {
                     if (a != b) {
                         REQUIRE(mesh[a][b]);
+                        CHECK(waits(mesh[a][b]));
                         say(mesh[a][b], 1000 * a + b);
                     }
                 }
@@ -253,43 +143,48 @@ TEST_CASE("full_mesh names a rank that does not come, on both sides, and leaves 
         for (const int missing : {0, 1, 2}) {
             INFO("rank " << missing << " does not come");
             const long before = entries("fd");
-            HashStore store(kPatience);
+            HashStore store(std::chrono::seconds(4));
             const Stopwatch watch;
             Rank first(store, (missing + 1) % 3, 3, kShort);
             Rank second(store, (missing + 2) % 3, 3, kShort);
             CHECK(names(first.end().error, missing));
             CHECK(names(second.end().error, missing));
-            REQUIRE(watch.elapsed_s() < 6);  // far less than the store waits
+            REQUIRE(
+                watch.elapsed_s() < 3
+            );  // less than the store waits, and far more than the timeout
             CHECK(entries("fd") == before);
         }
     });
 }
 
-TEST_CASE("full_mesh names a rank that has died after it said where it listens") {
-    alone([] {
-        const long before = entries("fd");
-        HashStore store(kPatience);
-        store.set(
-            "mesh/0", "127.0.0.1:" + std::to_string(net::local_port(net::listen_on(0)))
-        );  // closed by now
-        Rank rank(store, 1, 2, kShort);
-        CHECK(names(rank.end().error, 0));
-        CHECK(entries("fd") == before);
-    });
+TEST_CASE("full_mesh names a rank that dies at any moment while the others connect") {
+    dies_while_they_connect();
+}
+
+TEST_CASE("full_mesh waits for all together as long as the timeout, whoever else connects") {
+    waits_for_all_together();
+}
+
+TEST_CASE("full_mesh connects through a network that passes on single bytes, and delays them") {
+    connects_byte_by_byte();
+}
+
+TEST_CASE("full_mesh names a rank that connects, and of whose four bytes not all arrive") {
+    names_who_is_cut_off();
 }
 
 TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
     alone([] {
         HashStore store(kPatience);
         const Stopwatch watch;
-        Rank rank(store, 0, 2);
+        Rank rank(store, 0, 2, std::chrono::seconds(4));
         const int port = port_in(rank.said());
         const net::Socket silent = net::connect_to("127.0.0.1", port, kPatience);
         const net::Socket rank_1 = net::connect_to("127.0.0.1", port, kPatience);
         say(rank_1, 1);
         const Came came = rank.end();
         CHECK(came.error.empty());
-        CHECK(watch.elapsed_s() < 6);  // far less than the timeout
+        CHECK(watch.elapsed_s() < 3);  // less than the timeout
         CHECK(has_ended(silent));
     });
 }

@@ -17,10 +17,17 @@
 
 namespace dist::harness {
 
+/// Where the higher rank of a pair connects to reach the lower one, who listens at `port`: elsewhere, if something stands
+/// between them.
+using Route = std::function<int(int port, int high, int low)>;
+
 /// One connection for each pair of p ranks: in the place of what full_mesh() makes.
 class Mesh {
   public:
-    explicit Mesh(int p) : rows_(static_cast<std::size_t>(p)) {
+    explicit Mesh(
+        int p, const Route& route = [](int port, int, int) { return port; }
+    )
+        : rows_(static_cast<std::size_t>(p)) {
         const net::Socket listener = net::listen_on(0);
         const auto port = net::local_port(listener);
         for (auto& row : rows_) {
@@ -28,7 +35,8 @@ class Mesh {
         }
         for (std::size_t high = 0; high < rows_.size(); ++high) {
             for (std::size_t low = 0; low < high; ++low) {
-                rows_[high][low] = net::connect_to("127.0.0.1", port, std::chrono::seconds(5));
+                const int to = route(port, static_cast<int>(high), static_cast<int>(low));
+                rows_[high][low] = net::connect_to("127.0.0.1", to, std::chrono::seconds(5));
                 while (!rows_[low][high]) {
                     rows_[low][high] = net::accept_from(listener);
                 }
@@ -93,6 +101,13 @@ inline double used_cpu_s() {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
     return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+/// The most memory that this process has had, in MB.
+inline double most_memory_mb() {
+    rusage use{};
+    getrusage(RUSAGE_SELF, &use);
+    return static_cast<double>(use.ru_maxrss) / 1000;
 }
 
 inline void nap(int milliseconds) {

@@ -165,7 +165,7 @@ TEST_CASE("it waits 10 ms before the second try, then twice as long each time, a
     pauses_between_tries();
 }
 
-TEST_CASE("64 and 100 clients at once: all get in, all add, all wait, all wake up") {
+TEST_CASE("one hundred clients at once get the right values, and none waits for another one") {
     many_clients_at_once();
 }
 
@@ -182,6 +182,14 @@ TEST_CASE(
     "connects anew"
 ) {
     answers_are_lost();
+}
+
+TEST_CASE("an answer may take a second, however short the store's timeout is") {
+    answers_come_late();
+}
+
+TEST_CASE("a call after one that failed tries once to connect") {
+    tries_once_to_connect_anew();
 }
 
 TEST_CASE("a server that speaks another language is an Error, whatever it says") {

@@ -1,8 +1,10 @@
 #include "tests/harness/job/use.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 
 #include "course/protocol/protocol.hpp"
@@ -31,6 +33,27 @@ Use use_of(pid_t pid) {
     stat >> user >> system;
     use.cpu_s = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
     return use;
+}
+
+Rest rest_of(pid_t pid) {
+    Rest rest = {.asleep = true};
+    std::error_code ended;  // the process has, meanwhile
+    const std::string threads = "/proc/" + std::to_string(pid) + "/task";
+    for (const auto& thread : std::filesystem::directory_iterator(threads, ended)) {
+        std::ifstream status(thread.path() / "status");
+        std::string state = "?";
+        for (std::string field; status >> field;) {
+            if (field == "State:") {
+                status >> state;
+            } else if (field == "voluntary_ctxt_switches:") {
+                long naps = 0;
+                status >> naps;
+                rest.naps += naps;
+            }
+        }
+        rest.asleep = rest.asleep && (state == "S" || state == "T");
+    }
+    return rest;
 }
 
 }  // namespace dist::harness

@@ -11,6 +11,14 @@ struct Use {
 };
 Use use_of(pid_t pid);
 
+/// What all threads of a process do: it has done nothing between two looks if both are equal, and it is asleep.
+struct Rest {
+    bool asleep = false;  // each thread waits, or is stopped, but not for a core or a debugger
+    long naps = 0;        // how often they have fallen asleep
+    bool operator==(const Rest&) const = default;
+};
+Rest rest_of(pid_t pid);
+
 /// The number in this variable of the environment.
 double number_from(const char* variable, double otherwise);
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "course/runtime/clock.hpp"
 #include "course/trace/rounds.hpp"
@@ -29,6 +30,11 @@ namespace dist::harness {
 namespace {
 
 constexpr int kNap = 1000;  // us
+
+// They hang when nobody has run for so many looks, one after so many naps: a second and a half, or longer where this process
+// gets no core itself.
+constexpr int kQuietLooks = 75;
+constexpr int kNapsToLook = 20;
 
 // What a rank leaves behind, written while it lives.
 struct Shared {
@@ -70,8 +76,15 @@ struct Child {
     int status = 0;
     double cpu_s = 0;
     int steps = 0;
+    Rest rest = {};
 
-    // Whether it has done anything since it was last looked at.
+    // Whether a thread of it has run since this was last asked.
+    bool has_run() {
+        const Rest before = std::exchange(rest, rest_of(pid));
+        return !rest.asleep || rest != before;
+    }
+
+    // Whether it has done much since it was last looked at: who looks in vain again and again sleeps in between.
     bool moves(const Shared& shared) {
         const auto [now_cpu_s, asleep] = use_of(pid);
         const int now_steps = shared.log.steps;
@@ -148,10 +161,20 @@ void start(
     }
 }
 
-// Waits for all; false where those that are left have slept for too long.
+bool any_has_run(Children& children) {
+    bool any = false;
+    for (Child& child : children) {
+        any = (!child.ended && child.has_run()) || any;
+    }
+    return any;
+}
+
+// Waits for all; false where those that are left sleep in vain.
 bool wait_for(Children& children, const SharedMemory& shared) {
     double moved_at_s = now_s();
-    for (bool all_ended = false; !all_ended; usleep(kNap)) {
+    int quiet_looks = 0;
+    bool all_ended = false;
+    for (int naps = 1; !all_ended; usleep(kNap), ++naps) {
         all_ended = true;
         for (int rank = 0; Child & child : children) {
             const Shared& its = shared[rank++];
@@ -161,13 +184,17 @@ bool wait_for(Children& children, const SharedMemory& shared) {
             if (waitpid(child.pid, &child.status, WNOHANG) == child.pid) {
                 child.ended = true;
                 moved_at_s = now_s();
+                quiet_looks = 0;
                 continue;
             }
             all_ended = false;
             moved_at_s = child.moves(its) ? now_s() : moved_at_s;
         }
         publish(Phase::computing);  // who waits for them is not asleep
-        if (now_s() - moved_at_s > most_computing_s()) {
+        if (naps % kNapsToLook == 0) {
+            quiet_looks = any_has_run(children) ? 0 : quiet_looks + 1;
+        }
+        if (quiet_looks > kQuietLooks || now_s() - moved_at_s > most_computing_s()) {
             return false;
         }
     }
@@ -287,9 +314,13 @@ Processes on_processes(
             outcome_of(rank, child, shared[rank], may.die.contains(rank))
         );
         worsen(one.outcome, one.message);
+        run.passed = run.passed && one.outcome == Outcome::pass && one.failures.empty();
         run.died.push_back(one.died);
         steps.push_back(one.log.steps);
         all_logs.push_back(one.log);
+    }
+    if (!all_ended) {
+        throw Stopped("ranks hang");  // all that comes behind would hang as well
     }
     run.traffic = traffic_of(steps);
     run.messages = trace::timeline_of(all_logs).messages;

@@ -23,6 +23,7 @@ struct Processes {
     std::vector<std::string> died;        // by rank: "killed by SIGKILL"; empty: its body ended
     std::vector<Traffic> traffic;         // by rank
     std::vector<MessageRecord> messages;  // in the order of their last rounds, then of senders
+    bool passed = true;                   // no check failed in a rank, and each ended as it may
 };
 
 struct ProcessesMay {
@@ -37,7 +38,8 @@ struct ProcessesMay {
 /// the channel (tests/harness/channel.hpp). Checks inside of a body count; what else it finds stays in its process. MPI is
 /// forbidden there.
 ///
-/// The test hangs when all that live have slept for seconds; a rank that computes for too long is killed.
+/// When nothing of those that live has run for a second and a half, the test hangs, and ends; a rank that computes for too
+/// long is killed.
 Processes on_processes(
     int p, const std::function<void(int rank, int p)>& body, const ProcessesMay& may = {}
 );

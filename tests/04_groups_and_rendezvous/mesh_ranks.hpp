@@ -1,0 +1,132 @@
+// Ranks that connect, and whoever else talks with them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <fcntl.h>
+#include <functional>
+#include <optional>
+#include <poll.h>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
+#include "exercises/04_groups_and_rendezvous/hash_store.hpp"
+#include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
+#include "tests/harness/harness.hpp"
+
+namespace dist::harness {
+
+using Sockets = std::vector<net::Socket>;
+inline constexpr auto kPatience = std::chrono::seconds(9);
+inline constexpr auto kShort = std::chrono::milliseconds(300);
+
+// What full_mesh returned to one rank, or why not.
+struct Came {
+    Sockets sockets;
+    std::string error;
+};
+
+// One rank, in a thread of its own: processes would share a store as well, and threads may share a simpler one.
+class Rank {
+  public:
+    Rank(
+        Store& store,
+        int rank,
+        int size,
+        Store::Duration timeout = kPatience,
+        const std::string& address = "127.0.0.1"
+    )
+        : store_(store), key_("mesh/" + std::to_string(rank)), thread_([=, this, &store] {
+              try {
+                  came_.sockets = full_mesh(store, rank, size, address, timeout);
+              } catch (const NotImplemented& stub) {
+                  stub_ = stub;
+              } catch (const std::exception& error) {
+                  came_.error = error.what();
+              }
+              is_over_ = true;
+          }) {}
+    Rank(const Rank&) = delete;
+    Rank& operator=(const Rank&) = delete;
+    ~Rank() {
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+
+    // Where this rank says that it listens.
+    std::string said() {
+        while (!store_.check({key_}) && !is_over_) {
+            nap(1);
+        }
+        if (stub_) {
+            throw NotImplemented(*stub_);
+        }
+        return store_.check({key_}) ? store_.get(key_) : "";
+    }
+
+    [[nodiscard]] bool is_over() const { return is_over_; }
+
+    Came end() {
+        thread_.join();
+        if (stub_) {
+            throw NotImplemented(*stub_);
+        }
+        return std::move(came_);
+    }
+
+  private:
+    Store& store_;
+    std::string key_;
+    Came came_;
+    std::atomic<bool> is_over_ = false;
+    std::optional<NotImplemented> stub_;
+    std::thread thread_;
+};
+
+inline void alone(const std::function<void()>& body) {
+    on_ranks({1}, [&](const Communicator&) { body(); });
+}
+
+inline void say(const net::Socket& socket, std::uint32_t number) {
+    ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
+}
+
+// The number that comes next; nothing within 3 s, or the end of the connection, is 999.
+inline std::uint32_t heard(const net::Socket& socket) {
+    pollfd one{socket.descriptor(), POLLIN, 0};
+    std::uint32_t number = 999;
+    if (poll(&one, 1, 3000) <= 0 ||
+        ::recv(socket.descriptor(), &number, sizeof number, MSG_WAITALL) != sizeof number) {
+        return 999;
+    }
+    return number;
+}
+
+inline bool has_ended(const net::Socket& socket) {
+    pollfd one{socket.descriptor(), POLLIN, 0};
+    char byte = 0;
+    return poll(&one, 1, 3000) > 0 && ::recv(socket.descriptor(), &byte, 1, 0) <= 0;
+}
+
+/// Whether its calls wait, as connect_to and accept_from leave it.
+inline bool waits(const net::Socket& socket) {
+    return (fcntl(socket.descriptor(), F_GETFL) & O_NONBLOCK) == 0;
+}
+
+inline int port_in(const std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    REQUIRE(colon != std::string::npos);
+    return std::stoi(address.substr(colon + 1));
+}
+
+inline bool names(const std::string& text, int rank) {
+    return text.find("rank " + std::to_string(rank)) != std::string::npos;
+}
+
+}  // namespace dist::harness
