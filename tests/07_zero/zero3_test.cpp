@@ -280,6 +280,27 @@ TEST_CASE("in backward the unit before is on its way while this one computes") {
     });
 }
 
+TEST_CASE("of units in a root the last is on its way when backward begins the root") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        Watched model({1000, 2000, 3000}, zero3({true, true}), {}, comm);
+        std::size_t rows = 0;
+        const at::Tensor y = model.units.forward(0, [&] {
+            at::Tensor h = model.parameters[0].sum();
+            for (const std::size_t u : {1, 2}) {
+                h = model.units.forward(u, [&] { return h.mul(model.parameters[u].sum()); });
+            }
+            return h.mul(2);
+        });
+        y.register_hook([&](const at::Tensor& /*gradient*/) {
+            rows = model.held().states.parameters - model.units.states.parameters;
+        });
+        y.backward();
+        INFO("bytes of whole rows as backward begins unit 0, in which units 1 and 2 were called");
+        INFO("the next one is that of the call that ended last before it: unit 2");
+        CHECK(rows == model.row(0) + model.row(2));
+    });
+}
+
 TEST_CASE(
     "a unit may be called twice, or not at all, and weights that two units share lie in the root"
 ) {
