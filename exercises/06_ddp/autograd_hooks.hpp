@@ -51,8 +51,8 @@ class Reducer {
     ///             without an error. The plan is gradient_buckets() of the model's order backwards.
     /// limits      bytes, for gradient_buckets(); the same on every rank.
     /// hook        is called once for each bucket in a backward pass, on the thread that runs backward, or in
-    ///             prepare_for_backward(). Until finalize_backward() returns, only the hook may use its
-    ///             communicator.
+    ///             prepare_for_backward(); at the latest in finalize_backward(). Until that returns, only the
+    ///             hook may use its communicator.
     /// comm        outlives the Reducer. Only prepare_for_backward() sends messages on it.
     ///
     /// Errors      std::invalid_argument as gradient_buckets(); also if a parameter requires no gradient, is

@@ -2,6 +2,7 @@
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <cstdint>
 #include <cstring>
@@ -269,16 +270,23 @@ TEST_CASE("broadcast_parameters changes numbers, and nothing else") {
 
 TEST_CASE("broadcast_parameters lets only the root send, and each tensor once to each rank") {
     on_ranks({1, 2, 3, 4, 5}, [](const Communicator& comm) {
-        const auto parameters = model(comm.rank());
         const int root = comm.size() / 2;
-        const Traffic traffic = record(comm, [&] { broadcast_parameters(parameters, root, comm); });
         const long copies = comm.rank() == root ? comm.size() - 1 : 0;
-        INFO("rank " << comm.rank() << "; the root is " << root);
-        const Comparison spent = within(
-            traffic, {.messages_sent = at_most(copies * static_cast<long>(parameters.size())),
-                      .bytes_sent = at_most(copies * float_bytes(count(parameters)))}
-        );
-        CHECK(spent);
+        for (const auto& tensors : {model(comm.rank()), of_every_dtype(comm.rank())}) {
+            std::size_t floats = 0;  // each tensor made up to a whole number of them
+            for (const at::Tensor& tensor : tensors) {
+                floats += (tensor.nbytes() + sizeof(float) - 1) / sizeof(float);
+            }
+            const Traffic traffic =
+                record(comm, [&] { broadcast_parameters(tensors, root, comm); });
+            INFO("rank " << comm.rank() << "; the root is " << root);
+            INFO(tensors.size() << " tensors, the first of " << tensors[0].dtype().name());
+            const Comparison spent = within(
+                traffic, {.messages_sent = at_most(copies * static_cast<long>(tensors.size())),
+                          .bytes_sent = at_most(copies * float_bytes(floats))}
+            );
+            CHECK(spent);
+        }
     });
 }
 
@@ -307,10 +315,15 @@ TEST_CASE("broadcast_parameters throws dist::Error if a message fails") {
     reports_failures(kAttempt);
 }
 
-TEST_CASE("after a message has failed every parameter still requires a gradient") {
+TEST_CASE("after a message has failed every parameter still requires a gradient, and has its own") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         const c10::AutoGradMode on(true);
         const auto parameters = model(comm.rank());
+        std::vector<at::Tensor> gradients;
+        for (const at::Tensor& parameter : parameters) {
+            gradients.push_back(at::zeros(parameter.sizes()));
+            parameter.mutable_grad() = gradients.back();
+        }
         {
             const FailingMessages failing;
             answer(comm, [&] { broadcast_parameters(parameters, 0, comm); });
@@ -322,6 +335,10 @@ TEST_CASE("after a message has failed every parameter still requires a gradient"
         CHECK(std::ranges::all_of(parameters, [](const at::Tensor& parameter) {
             return parameter.requires_grad();
         }));
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            INFO("its gradient stays, parameter " << i << "'s");
+            CHECK(parameters[i].grad().is_same(gradients[i]));
+        }
     });
 }
 

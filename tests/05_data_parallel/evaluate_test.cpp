@@ -396,6 +396,12 @@ TEST_CASE("evaluate refuses 2^24 examples, and batches of none, before it loads 
     });
 }
 
+TEST_CASE("evaluate refuses more examples than 32 bits count, of which they take a few for all") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        refuses_exam((std::size_t{1} << 32U) + 3, 3, comm);
+    });
+}
+
 TEST_CASE("evaluate can be called twice in a row") {
     two_in_a_row(kAttempt, "is something left of the first call?");
 }

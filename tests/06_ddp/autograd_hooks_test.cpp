@@ -3,6 +3,7 @@
 
 #include <ATen/ops/full.h>
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <string>
 
@@ -57,6 +58,9 @@ TEST_CASE("all_reduce_hook adds up over all ranks, and the sum is there when it 
               "that is the mean of these: the Reducer has divided by p already"}}
         );
         CHECK(sum);
+        INFO("the future that it returned: has it a value?");
+        REQUIRE(unasked.valid());
+        CHECK(unasked.wait_for(std::chrono::seconds(3)) == std::future_status::ready);
     });
 }
 
@@ -65,11 +69,14 @@ TEST_CASE("all_reduce_hook refuses what is not float32, and reports a message th
         const auto attempt = [&](at::ScalarType dtype) {
             return answer(comm, [&] { all_reduce_hook(comm)(at::full({2}, 1, dtype)).get(); });
         };
-        const Answer refused = attempt(at::kDouble);
+        for (const at::ScalarType dtype : {at::kDouble, at::kInt, at::kHalf}) {
+            const Answer refused = attempt(dtype);
+            INFO("a row of " << dtype);
+            CHECK(refused.what == kInvalidArgument);
+            CHECK(refused.traffic.messages_sent == 0);
+        }
         const FailingMessages failing;
         const Answer failed = attempt(at::kFloat);
-        CHECK(refused.what == kInvalidArgument);
-        CHECK(refused.traffic.messages_sent == 0);
         CHECK(failed.what == kError);
     });
 }
@@ -252,11 +259,57 @@ TEST_CASE("a pass costs one ring all-reduce for each bucket, and the second a br
             const Traffic traffic = record(comm, [&] { training.pass(backwards(6), kOnes); });
             const auto buckets = static_cast<long>(training.reducer->buckets().size());
             const long order = number == 2 && comm.rank() == 0 ? p - 1 : 0;
-            const Comparison spent =
-                within(traffic, {.messages_sent = at_most(2L * (p - 1) * buckets + order)});
+            long floats = order * std::ssize(kLengths);
+            for (const Bucket& bucket : training.reducer->buckets()) {
+                std::size_t n = 0;
+                for (const std::size_t i : bucket) {
+                    n += kLengths[i];
+                }
+                floats += 2L * (p - 1) * ceil_div(n, p);
+            }
+            const Comparison spent = within(
+                traffic, {.messages_sent = at_most(2L * (p - 1) * buckets + order),
+                          .bytes_sent = at_most(float_bytes(static_cast<std::size_t>(floats)))}
+            );
             INFO("pass " << number << " of 3, with " << counted(buckets, "bucket"));
             CHECK(spent);
         }
+    });
+}
+
+TEST_CASE("only prepare_for_backward sends on the Reducer's communicator") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        std::optional<Training> training;
+        const auto sent = [&](const std::function<void()>& call) {
+            return record(comm, call).messages_sent;
+        };
+        const long made = sent([&] { training.emplace(kLengths, 1, comm); });
+        const long passed = sent([&] { training->pass(backwards(6), kOnes); });
+        const long destroyed = sent([&] { training.reset(); });
+        INFO("messages where a Reducer was made, whose hook sends nothing");
+        CHECK(made == 0);
+        INFO("in its first pass");
+        CHECK(passed == 0);
+        INFO("where a Reducer was destroyed");
+        CHECK(destroyed == 0);
+    });
+}
+
+TEST_CASE("gradients that were there before the Reducer was made are in the first pass") {
+    on_ranks({1, 2}, [](const Communicator& comm) {
+        const Model model({1, 2});
+        model.backward(backwards(2), {5, 6});
+        Reducer reducer(model.parameters, {1}, all_reduce_hook(comm), comm);
+        const std::vector<float> kept = model.each_gradient();
+        reducer.prepare_for_backward();
+        model.backward(backwards(2), {10, 20});
+        reducer.finalize_backward();
+        INFO("gradients of 5 and 6, then a Reducer, and a pass that adds 10 and 20");
+        CHECK(same(kept, std::vector<float>{5, 6, 6}));
+        CHECK(same(
+            model.each_gradient(), std::vector<float>{15, 26, 26}, kRounding,
+            {{{10, 20, 20}, "that is what this pass brought alone"}}
+        ));
     });
 }
 
@@ -306,8 +359,54 @@ TEST_CASE("a gradient that is missing or comes twice is an error with its number
         training.model.backward({3, 1}, {1, 1, 1, 1});
         const auto missing = error_of([&] { training.reducer->finalize_backward(); });
         CHECK(missing == "logic_error with 0, 2");
-        INFO("a bucket has left, but other ranks may never answer: nothing is waited for");
-        CHECK(training.waited == 0);
+        {
+            INFO("a bucket has left, but other ranks may never answer: nothing is waited for");
+            CHECK(training.waited == 0);
+        }
+        training.reducer->prepare_for_backward();
+        CHECK(only(3) == "nothing");
+        training.lengths.clear();
+        training.pass(backwards(4), {1, 1, 1, 1});
+        INFO("lengths of the buckets of a pass after one that was not finalized");
+        CHECK(training.lengths == std::vector<std::int64_t>{1, 1, 1, 1});
+        training.reducer->prepare_for_backward();
+        INFO("a gradient comes twice, and its bucket waits for others: it is an error all the same"
+        );
+        CHECK(only(0) == "nothing");
+        CHECK(only(0) == "logic_error with 0");
+    });
+}
+
+TEST_CASE("after a pass in which gradients are missing, the next whole one makes the plan") {
+    on_ranks({1}, [](const Communicator& comm) {
+        Training training({1, 1, 1}, 1, comm);
+        training.reducer->prepare_for_backward();
+        training.model.backward({0, 1}, {1, 1, 1});
+        CHECK(error_of([&] { training.reducer->finalize_backward(); }) == "logic_error with 2");
+        training.pass({1, 2, 0}, {1, 1, 1});
+        CHECK(text_of(training.reducer->buckets()) == "{2} {1} {0}");
+        training.pass({0, 1, 2}, {1, 1, 1});
+        INFO("the pass after a whole one has a new plan: gradients had come as 1, 2, 0");
+        CHECK(text_of(training.reducer->buckets()) == "{1} {2} {0}");
+    });
+}
+
+TEST_CASE("after a pass that ends with an error on one rank, all ranks make the plan") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        Training training({1, 1}, 1, comm);
+        training.when_waited_for = [&](int /*number*/) {
+            if (comm.rank() == 1) {
+                throw Error("of the test");
+            }
+        };
+        const auto thrown = thrown_by([&] { training.pass({0, 1}, {1, 1}); });
+        training.when_waited_for = [](int /*number*/) {};
+        training.pass({0, 1}, {3, 4});
+        CHECK(thrown == (comm.rank() == 1 ? "of the test" : "nothing"));
+        INFO("all gradients were ready in the pass before, as 0, 1");
+        CHECK(text_of(training.reducer->buckets()) == "{0} {1}");
+        const auto p = static_cast<float>(comm.size());
+        CHECK(same(training.model.each_gradient(), std::vector<float>{3 / p, 4 / p}, kRounding));
     });
 }
 
@@ -355,6 +454,28 @@ TEST_CASE("what the hook and its futures throw comes out, and the next pass is a
             return !left         ? left
                    : is_prepared ? Comparison{false, "a pass is still prepared when finalize_backward() has thrown"}
                                  : same(training.model.each_gradient(), std::vector<float>{3, 4});
+        });
+    });
+}
+
+TEST_CASE(
+    "what the hook throws for buckets of unused parameters comes out, and the next pass is as ever"
+) {
+    on_ranks({1}, [](const Communicator& comm) {
+        std::function<void()> bomb;
+        Training training({1, 1}, 1, comm, [&](const at::Tensor& /*flat*/) {
+            bomb();
+            return ready();
+        });
+        const auto pass = [&](const std::function<void()>& what) {
+            bomb = what;
+            training.reducer->prepare_for_backward(backwards(2));
+            training.reducer->finalize_backward();  // at the latest
+        };
+        everything_throws(2, pass, [&] {
+            bomb = [] {};
+            training.pass(backwards(2), {3, 4});
+            return same(training.model.each_gradient(), std::vector<float>{3, 4});
         });
     });
 }

@@ -162,6 +162,14 @@ TEST_CASE("a message that fails is an error") {
     reports_failures(kAttempt);
 }
 
+TEST_CASE("a message that fails comes out of both hooks") {
+    for (const auto make : {compressed_hook, error_feedback_hook}) {
+        reports_failures([make](const Communicator& comm) {
+            make(comm)(at::full({7}, 1, at::kFloat)).get();
+        });
+    }
+}
+
 TEST_CASE("what is no contiguous row of float32 is refused before any message") {
     on_ranks({3, 1}, [](const Communicator& comm) {
         const at::Tensor matrix = at::full({4, 2}, -0.0, at::kFloat);
@@ -334,13 +342,20 @@ TEST_CASE("NaN and infinity come out on every rank, and error feedback forgets t
         // of the bits of a NaN the last 16 may be all that tells it from infinity
         const auto nan = [](std::uint32_t bits) { return std::bit_cast<float>(bits); };
         const std::vector<float> first = {
-            nan(0x7F800001), nan(0x7FFFFFFF), nan(0xFF800001), nan(0xFFFFFFFF),
-            INFINITY,        -INFINITY,       INFINITY,        std::numeric_limits<float>::max()};
-        std::vector<float> data = comm.rank() == 0 ? first : std::vector<float>(8, 1);
+            nan(0x7F800001),
+            nan(0x7FFFFFFF),
+            nan(0xFF800001),
+            nan(0xFFFFFFFF),
+            INFINITY,
+            -INFINITY,
+            INFINITY,
+            std::numeric_limits<float>::max(),
+            std::numeric_limits<float>::lowest()};
+        std::vector<float> data = comm.rank() == 0 ? first : std::vector<float>(9, 1);
         if (comm.rank() != 0) {
             data[6] = -INFINITY;
         }
-        const at::Tensor flat = filled({8}, data);
+        const at::Tensor flat = filled({9}, data);
         compressed_all_reduce(flat, comm);
         const std::vector<float> sums = elements(flat);
         const Comparison alike = same_on_all_ranks(sums, comm);
@@ -361,7 +376,7 @@ TEST_CASE("NaN and infinity come out on every rank, and error feedback forgets t
             "then 1 everywhere: what is not finite, or is not when it is rounded, leaves no "
             "residual"
         );
-        CHECK(same(elements(flat), std::vector<float>(8, static_cast<float>(comm.size()))));
+        CHECK(same(elements(flat), std::vector<float>(9, static_cast<float>(comm.size()))));
     });
 }
 

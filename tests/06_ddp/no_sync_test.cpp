@@ -195,6 +195,22 @@ TEST_CASE("no_sync returns a loss without a graph, when every bucket is through"
     });
 }
 
+TEST_CASE("of one micro-batch alone, no_sync returns a mean that is the caller's as well") {
+    on_ranks({1}, [](const Communicator& comm) {
+        const Model model(kLengths);
+        Reducer reducer(model.parameters, kOneEach, all_reduce_hook(comm), comm);
+        at::Tensor held;
+        const std::vector<MicroBatch> one = {[&] {
+            held = model.loss(backwards(5), {1, 2, 3, 4, 5});
+            return held;
+        }};
+        const at::Tensor mean = accumulate_gradients(reducer, one);
+        mean.fill_(-1);
+        INFO("the loss that the micro-batch returned, when the caller has changed the mean");
+        CHECK(held.item<float>() == loss_of({1, 2, 3, 4, 5}));
+    });
+}
+
 TEST_CASE("no_sync refuses to begin without a micro-batch, and sends nothing") {
     on_ranks({3, 1}, [](const Communicator& comm) {
         const Model model(kLengths);

@@ -319,6 +319,25 @@ TEST_CASE("the hook gets the tensor that it was called for, whatever its name me
     });
 }
 
+TEST_CASE("the thread that calls the hook waits for its future as well") {
+    on_ranks({1}, [](const Communicator&) {
+        std::vector<pid_t> called;
+        std::vector<pid_t> waited;
+        CommThread thread;
+        const CommHook hook = overlapped_hook(thread, [&](const at::Tensor&) {
+            called.push_back(gettid());
+            return std::async(std::launch::deferred, [&] { waited.push_back(gettid()); });
+        });
+        for (int bucket = 0; bucket < 2; ++bucket) {
+            const auto done = hook(filled({1}, {5}));
+            REQUIRE(comes(done));
+        }
+        INFO("threads that called the hook, for two buckets, and who waited for what it returned");
+        INFO("where another thread waits, the next bucket begins before this one is through");
+        CHECK(waited == called);
+    });
+}
+
 TEST_CASE("what the hook throws, and what its future does, comes out of finalize_backward") {
     on_ranks({1}, [](const Communicator& comm) {
         std::function<void()> bomb;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/07_zero/lived.hpp"
 #include "tests/07_zero/unit_chains.hpp"
 #include "tests/07_zero/unit_ends.hpp"
 #include "tests/07_zero/unit_patterns.hpp"
@@ -82,6 +83,9 @@ TEST_CASE("deal_out gives the largest first to the rank that has least") {
         CHECK(deal_out(Lengths{1, 9, 1, 9, 0}, 2) == Owners{0, 0, 1, 1, 0});
         CHECK(deal_out(Lengths{2, 1}, 1) == Owners{0, 0});
         CHECK(deal_out(Lengths{}, 3).empty());
+        constexpr std::size_t kLarge = std::size_t{1} << 32U;
+        INFO("a unit of 2^32 elements, and two of half as many");
+        CHECK(deal_out(Lengths{kLarge, kLarge / 2, kLarge / 2, 1}, 2) == Owners{0, 1, 1, 0});
     });
 }
 
@@ -175,6 +179,10 @@ TEST_CASE(
              .rounds = at_most(static_cast<long>(lengths.size()) * tree_depth(comm.size()))}
         );
         CHECK(in_forward);
+        const long trees = 2 * static_cast<long>(lengths.size());
+        const Comparison by_trees =
+            within(backward, {.rounds = at_most(trees * tree_depth(comm.size()))});
+        CHECK(by_trees);
         if (comm.size() <= 2) {  // with more, partial sums come to others as well
             const long owned_units = comm.size() == 1 ? 0 : static_cast<long>(mine.size());
             const long all = comm.size() == 1 ? 0 : 13 + 4 + 25 + 7;
@@ -199,6 +207,20 @@ TEST_CASE(
 TEST_CASE("backwards add up, a gradient that does not come counts as zeros, and zero_grad forgets"
 ) {
     adds_up(broadcast_zero3);
+}
+
+TEST_CASE("zero_grad forgets the calls, and a backward from a result of before works") {
+    goes_back_after_zero_grad(broadcast_zero3);
+}
+
+TEST_CASE("a step without a backward changes nothing, also with momentum and decay") {
+    rests_without_backward(broadcast_zero3);
+}
+
+TEST_CASE("a step leaves autograd and the parameters' flags as they were") {
+    step_leaves_settings([](const Tensors& parameters, const auto& options, const auto& comm) {
+        return std::make_shared<Units>(broadcast_zero3(each(parameters), options, comm));
+    });
 }
 
 TEST_CASE("one rank may leave out a parameter, or a unit: all else is as always") {

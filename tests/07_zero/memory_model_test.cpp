@@ -141,14 +141,15 @@ TEST_CASE("largest_model takes a few operations for a petabyte") {
 
 TEST_CASE("both refuse less than one rank") {
     on_ranks({1}, [](const Communicator& comm) {
-        for (const int p : {0, -1, std::numeric_limits<int>::min()}) {
-            INFO("p = " << p << ": std::invalid_argument");
-            const Answer model =
-                answer(comm, [&] { memory_model(8, p, ZeroStage::parameters, mixed, adam); });
-            CHECK(model.what == kInvalidArgument);
-            const Answer largest =
-                answer(comm, [&] { largest_model(8, p, ZeroStage::parameters, mixed, adam); });
-            CHECK(largest.what == kInvalidArgument);
+        for (const ZeroStage stage : kStages) {
+            for (const int p : {0, -1, std::numeric_limits<int>::min()}) {
+                INFO(text_of({.p = p, .stage = stage}) << ": std::invalid_argument");
+                const Answer model = answer(comm, [&] { memory_model(8, p, stage, mixed, adam); });
+                CHECK(model.what == kInvalidArgument);
+                const Answer largest =
+                    answer(comm, [&] { largest_model(8, p, stage, mixed, adam); });
+                CHECK(largest.what == kInvalidArgument);
+            }
         }
     });
 }

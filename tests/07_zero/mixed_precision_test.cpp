@@ -150,6 +150,18 @@ TEST_CASE("gradients are divided by the scale in float32, and stay as they are")
     });
 }
 
+TEST_CASE("a scale may be below 1") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const at::Tensor x = leaf({0}, at::kHalf);
+        MixedPrecisionOptimizer optimizer({x}, kPlain);
+        set_gradient(x, {0.25F});
+        INFO("a step of rate 1 from 0, the gradient is 0.25 of a loss times one half");
+        CHECK(optimizer.step(0.5, comm));
+        const Comparison result = holds(x, {-0.5F});
+        CHECK(result);
+    });
+}
+
 TEST_CASE("one element of one rank that is no number skips the step on all ranks") {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
@@ -399,7 +411,10 @@ TEST_CASE("parameters of another dtype and scales that are not above 0 are refus
             refuses(comm, what, step, as_now({x, optimizer.masters()[0]}));
             refuses(comm, what, [&] { LossScaler{scale}; });
         }
-        refuses(comm, "a window of 0 steps", [&] { LossScaler(1, 0); });
+        for (const int window : {0, -1}) {
+            const std::string what = "a window of " + std::to_string(window) + " steps";
+            refuses(comm, what, [&] { LossScaler(1, window); });
+        }
     });
 }
 
@@ -424,6 +439,26 @@ TEST_CASE("LossScaler doubles after a window of steps in a row, and halves at ea
             so_far += taken ? 't' : 's';
             INFO("LossScaler(8, 3), steps taken (t) and skipped (s): " << so_far);
             REQUIRE(three.scale() == scale);
+        }
+    });
+}
+
+TEST_CASE("LossScaler halves and doubles without an end") {
+    on_ranks({1}, [](const Communicator&) {
+        LossScaler small(1, 1);
+        LossScaler large(1, 1);
+        double times = 1;
+        for (int step = 1; step <= 40; ++step) {
+            small.update(false);
+            large.update(true);
+            times *= 2;
+            INFO("from 1, " << step << " times");
+            {
+                INFO("halved");
+                REQUIRE(small.scale() * times == 1);
+            }
+            INFO("doubled");
+            REQUIRE(large.scale() == times);
         }
     });
 }

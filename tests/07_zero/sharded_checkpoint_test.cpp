@@ -294,6 +294,14 @@ TEST_CASE("a save leaves a part of each rank and the index, and nothing of saves
                 CHECK(std::ranges::count(files, "index") == 1);
                 CHECK(std::ranges::count(files, "notes") == 1);
                 CHECK(std::ranges::count(files, "part-5-0") == 0);
+                const std::vector<std::string> parts = files_in(folder, "part-");
+                const std::string save = parts.at(0).substr(0, parts[0].rfind('-'));
+                std::vector<std::string> expected;
+                for (int rank = 0; rank < p; ++rank) {
+                    expected.push_back(save + "-" + std::to_string(rank));
+                }
+                INFO("part-SAVE-0 is rank 0's part, and so on");
+                CHECK(text_of(parts) == text_of(expected));
             });
         }
     });

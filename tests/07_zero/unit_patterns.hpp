@@ -111,6 +111,48 @@ inline void keeps_two_results_apart(const MakeUnits& make) {
     });
 }
 
+/// A forward, then zero_grad, then the backward from that forward's result: its units are gathered as ever.
+inline void goes_back_after_zero_grad(const MakeUnits& make) {
+    on_ranks({2, 1, 3}, [&](const Communicator& comm) {
+        const Tensors x = {filled({1}, {2}).requires_grad_(), filled({1}, {3}).requires_grad_()};
+        const Units units = make(each(x), {.rate = -1}, comm);
+        at::Tensor h = at::ones({1});
+        for (std::size_t u = 0; u < 2; ++u) {
+            h = units.forward(u, [&] { return h.mul(x[u]); });
+        }
+        units.zero_grad();
+        INFO("y = x0 x1 at (2, 3); zero_grad, and then backward from y, whose graph is still there"
+        );
+        h.sum().backward();
+        units.step();
+        const Comparison result = same(weights_of(units), std::vector<float>{2 + 3, 3 + 2}, 1e-6);
+        CHECK(result);
+    });
+}
+
+/// With momentum and with decay: a step to which no backward has brought gradients.
+inline void rests_without_backward(const MakeUnits& make) {
+    on_ranks({2, 1, 3}, [&](const Communicator& comm) {
+        for (const nn::OptimizerOptions& options : kOptions) {
+            const Tensors x = {
+                filled({3}, 0, 1).requires_grad_(), filled({2}, 0, 2).requires_grad_()};
+            const Units units = make(each(x), options, comm);
+            at::Tensor h = at::zeros({});
+            for (std::size_t u = 0; u < 2; ++u) {
+                h = units.forward(u, [&] { return h.add(x[u].sum()); });
+            }
+            h.backward();
+            units.step();
+            const std::vector<float> before = weights_of(units);
+            units.zero_grad();
+            units.step();
+            INFO(name_of(options) << ": zero_grad and step, without a backward in between");
+            const Comparison kept = same(weights_of(units), before);
+            CHECK(kept);
+        }
+    });
+}
+
 /// Parameters that lie in memory in any way, expanded ones too.
 inline void takes_any_layout(const MakeUnits& make) {
     on_ranks({2, 3}, [&](const Communicator& comm) {

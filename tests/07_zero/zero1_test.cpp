@@ -53,6 +53,21 @@ TEST_CASE("flatten_parameters lays parameters side by side, and fills the row up
     });
 }
 
+TEST_CASE("flatten_parameters takes memory for one row, and for nothing besides") {
+    on_ranks({1}, [](const Communicator&) {
+        const MemoryBefore before;
+        const Tensors parameters = {at::ones({100'000}), at::ones({50'000, 2})};
+        forget_peak();
+        const at::Tensor row = flatten_parameters(parameters, 3);
+        const std::size_t peak = before.peak_since();
+        INFO(
+            "parameters of 800000 bytes, a row of " << row.nbytes() << "; at most " << peak
+                                                    << " bytes were held"
+        );
+        CHECK(peak <= 800'000 + row.nbytes() + 1000);
+    });
+}
+
 TEST_CASE("parameters become views of the row, and stay the leaves that they were") {
     on_ranks({1}, [](const Communicator&) {
         const Tensors parameters = model(kShapes);
@@ -244,6 +259,8 @@ TEST_CASE("gradients that were thrown away, or lie elsewhere, or are not there, 
         const Tensors parameters = model({{2}, {3}});
         Zero1 optimizer(parameters, {.rate = 1}, comm);
         const std::vector<float> start = all_elements(parameters);
+        const std::vector<const void*> places = {
+            parameters[0].grad().data_ptr(), parameters[1].grad().data_ptr()};
         parameters[0].mutable_grad().fill_(9);
         parameters[1].mutable_grad().fill_(9);
         parameters[0].mutable_grad() = filled({2}, {4, -8});  // as where it was thrown away
@@ -260,6 +277,12 @@ TEST_CASE("gradients that were thrown away, or lie elsewhere, or are not there, 
               "stepped by what the row held before"}}
         );
         CHECK(result);
+        for (std::size_t i = 0; i < 2; ++i) {
+            const at::Tensor& gradient = parameters[i].grad();
+            const bool lies_in_the_row = gradient.defined() && gradient.data_ptr() == places[i];
+            INFO("after the step the gradient of parameter " << i << " lies in the row");
+            CHECK(lies_in_the_row);
+        }
     });
 }
 

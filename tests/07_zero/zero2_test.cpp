@@ -381,6 +381,30 @@ TEST_CASE("a message that fails comes out of backward and of step") {
     });
 }
 
+TEST_CASE("a message that fails comes out of backward also where a gradient is missing") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Tensors parameters = zeros({{6}, {2}});
+        Zero2 optimizer(parameters, Limits{1}, {.rate = -1}, comm);
+        const auto run = [&] { loss_in_order(parameters, {0}, {2, 2}).backward(); };
+        Answer failed;
+        {
+            const FailingMessages failing;
+            failed = answer(comm, run);
+        }
+        INFO(
+            "parameter 1, whose bucket is the first, has no gradient: all meet at the end of "
+            "backward"
+        );
+        CHECK(failed.what == kError);
+        optimizer.zero_grad();
+        run();
+        optimizer.step();
+        const Comparison result =
+            same(all_elements(parameters), std::vector<float>{2, 2, 2, 2, 2, 2, 0, 0}, 1e-6);
+        CHECK(result);
+    });
+}
+
 TEST_CASE("backward leaves parameters alone when zero2 is gone") {
     on_ranks({1, 2}, [](const Communicator& comm) {
         const Tensors parameters = zeros({{2}});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/07_zero/lived.hpp"
 #include "tests/07_zero/unit_chains.hpp"
 #include "tests/07_zero/unit_ends.hpp"
 #include "tests/07_zero/unit_patterns.hpp"
@@ -231,6 +232,31 @@ TEST_CASE("with prefetch nobody waits for the next unit before it is needed") {
     });
 }
 
+TEST_CASE("in backward as well nobody waits for the unit that comes next") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Communicator others = comm.split(0, comm.rank());
+        const Tensors parameters = zeros({{4}, {6}});
+        Zero3 optimizer({{{parameters[0]}, true}, {{parameters[1]}, false}}, {}, comm);
+        char go = 0;
+        const at::Tensor h = optimizer.forward(0, [&] { return parameters[0].sum(); });
+        const at::Tensor y = optimizer.forward(1, [&] {
+            const at::Tensor inner = h.add(parameters[1].sum());
+            inner.register_hook([&](const at::Tensor& /*gradient*/) {
+                for (int rank = 1; comm.rank() == 0 && rank < comm.size(); ++rank) {
+                    MPI_Send(&go, 1, MPI_CHAR, rank, 0, others.handle());
+                }
+            });
+            return inner.mul(2);
+        });
+        INFO("the other ranks call backward when rank 0 computes unit 1: it cannot wait for unit 0"
+        );
+        if (comm.rank() != 0) {
+            MPI_Recv(&go, 1, MPI_CHAR, 0, 0, others.handle(), MPI_STATUS_IGNORE);
+        }
+        y.backward();
+    });
+}
+
 TEST_CASE("in backward the unit before is on its way while this one computes") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         Watched model({1000, 2000, 3000}, zero3({true, true}), {}, comm);
@@ -254,6 +280,27 @@ TEST_CASE("in backward the unit before is on its way while this one computes") {
     });
 }
 
+TEST_CASE("of units in a root the last is on its way when backward begins the root") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        Watched model({1000, 2000, 3000}, zero3({true, true}), {}, comm);
+        std::size_t rows = 0;
+        const at::Tensor y = model.units.forward(0, [&] {
+            at::Tensor h = model.parameters[0].sum();
+            for (const std::size_t u : {1, 2}) {
+                h = model.units.forward(u, [&] { return h.mul(model.parameters[u].sum()); });
+            }
+            return h.mul(2);
+        });
+        y.register_hook([&](const at::Tensor& /*gradient*/) {
+            rows = model.held().states.parameters - model.units.states.parameters;
+        });
+        y.backward();
+        INFO("bytes of whole rows as backward begins unit 0, in which units 1 and 2 were called");
+        INFO("the next one is that of the call that ended last before it: unit 2");
+        CHECK(rows == model.row(0) + model.row(2));
+    });
+}
+
 TEST_CASE(
     "a unit may be called twice, or not at all, and weights that two units share lie in the root"
 ) {
@@ -265,6 +312,46 @@ TEST_CASE(
 TEST_CASE("backwards add up, a gradient that does not come counts as zeros, and zero_grad forgets"
 ) {
     adds_up(zero3({true, true}));
+}
+
+TEST_CASE("zero_grad forgets the calls, and a backward from a result of before works") {
+    goes_back_after_zero_grad(zero3({true, true}));
+    goes_back_after_zero_grad(zero3({false, false}));
+}
+
+TEST_CASE("a step without a backward changes nothing, also with momentum and decay") {
+    rests_without_backward(zero3({true, true}));
+}
+
+TEST_CASE("a step leaves autograd and the parameters' flags as they were") {
+    step_leaves_settings([](const Tensors& parameters, const auto& options, const auto& comm) {
+        return std::make_shared<Units>(zero3({true, true})(each(parameters), options, comm));
+    });
+}
+
+TEST_CASE("optimizer() has a shard of each unit, in their order, and takes another rate") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const std::vector<std::size_t> lengths = {5, 7, 2};
+        const Tensors parameters = zeros({{5}, {7}, {2}});
+        const Units units = zero3({true, true})(each(parameters), {.rate = 1}, comm);
+        std::vector<std::size_t> got;
+        std::vector<std::size_t> expected;
+        for (std::size_t u = 0; u < lengths.size(); ++u) {
+            got.push_back(count(units.optimizer().parameters().at(u)));
+            expected.push_back(static_cast<std::size_t>(ceil_div(lengths[u], comm.size())));
+        }
+        INFO("elements of the shards of units of 5, 7 and 2");
+        CHECK(got == expected);
+        units.optimizer().set_rate(-0.5);
+        at::Tensor h = at::zeros({});
+        for (std::size_t u = 0; u < lengths.size(); ++u) {
+            h = units.forward(u, [&] { return h.add(parameters[u].sum()); });
+        }
+        h.backward();
+        units.step();
+        const Comparison result = same(weights_of(units), std::vector<float>(14, 0.5F), 1e-6);
+        CHECK(result);
+    });
 }
 
 TEST_CASE("one rank may leave out a parameter, or a unit: all else is as always, in every mode") {
