@@ -8,6 +8,7 @@
 
 #include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/processes/watched_transport.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -28,7 +29,8 @@ Processes on_transport(
         p,
         [&](std::vector<net::Socket> sockets, int rank, int) {
             TcpTransport transport(std::move(sockets), rank);
-            body(transport, rank, p);
+            WatchedTransport watched(transport);
+            body(watched, rank, p);
         },
         may_die
     );
