@@ -103,7 +103,7 @@ std::vector<std::uint64_t> stack_of(int rank, pid_t pid) {
     const Frames& answer = slot_of_process(rank).end_frames;
     tgkill(pid, line == nullptr ? pid : line->tid.load(), kWhereSignal);
     kill(pid, SIGCONT);
-    for (int i = 0; i < 200 && answer.count == 0; ++i) {
+    for (int i = 0; i < 1000 && answer.count == 0; ++i) {
         usleep(kLookUs);
     }
     return {answer.address, answer.address + answer.count};
