@@ -42,7 +42,7 @@ bool asks_to_end(int signal) {
     return signal == SIGINT || signal == SIGTERM;
 }
 
-void end(const std::vector<pid_t>& ranks) {
+void end_all(const std::vector<pid_t>& ranks) {
     for (const pid_t rank : ranks) {
         if (rank != 0) {
             kill(rank, SIGTERM);
@@ -69,7 +69,7 @@ int wait_for(std::vector<pid_t> ranks, int status) {
             const char* const name = sigabbrev_np(WTERMSIG(waited));
             std::fprintf(stderr, "rank %td died of SIG%s\n", ended - ranks.begin(), name);
         }
-        end(ranks);
+        end_all(ranks);
     }
     return status;
 }
@@ -90,7 +90,7 @@ int run(int ranks, char** command) {
         }
         if (pid < 0) {
             std::perror("start_ranks: fork");
-            end(started);
+            end_all(started);
             return wait_for(started, 1);
         }
         started.push_back(pid);
