@@ -177,7 +177,7 @@ void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed
         passed_on.emplace_back(library);
     }
     if (ranks.over_tcp) {
-        fmt::print(stderr, "tcp, {}\n", describe_stack(context, used, over_tcp));
+        fmt::print(stderr, "algorithm tcp, {}\n", describe_stack(context, used, over_tcp));
         const std::string target = over_tcp.empty() ? "over_tcp" : "over_tcp_mine";
         const auto library = context.build_folder() / "course" / "lab" / ("lib" + target + ".so");
         build_with_notice(context, target, library, "Building the transport");

@@ -40,6 +40,7 @@ std::string environment(const char* name) {
 }  // namespace
 
 const MPI_Comm own_world = &world;
+const char own_in_place = 0;
 
 namespace dist::own_mpi {
 

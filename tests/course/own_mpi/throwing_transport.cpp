@@ -1,15 +1,17 @@
 // A transport that takes the reference's place, as the student's does, and cannot be made.
+#include <utility>
+
 #include "exercises/04_groups_and_rendezvous/tcp_transport.hpp"
 
 namespace dist {
 
 struct TcpTransport::State {
+    std::vector<net::Socket> sockets;
     int rank;
-    int size;
 };
 
 TcpTransport::TcpTransport(std::vector<net::Socket> sockets, int rank)
-    : state_(std::make_unique<State>(State{rank, static_cast<int>(sockets.size())})) {
+    : state_(std::make_unique<State>(State{std::move(sockets), rank})) {
     throw Error("rank " + std::to_string(rank) + " is not made for this");
 }
 TcpTransport::~TcpTransport() = default;
@@ -18,7 +20,7 @@ int TcpTransport::rank() const {
     return state_->rank;
 }
 int TcpTransport::size() const {
-    return state_->size;
+    return static_cast<int>(state_->sockets.size());
 }
 Request TcpTransport::isend(std::span<const std::byte> /*data*/, int, std::uint32_t, int) {
     return nullptr;
