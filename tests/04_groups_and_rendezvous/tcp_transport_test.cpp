@@ -304,8 +304,9 @@ TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has beg
 
 TEST_CASE("tcp_transport tells a thread that waits what came while another one looked") {
     on_transports({2}, [](Transport& transport, int rank, int) {
-        for (int i = 0; i < 100; ++i) {
+        for (int i = 0; i < 400; ++i) {
             if (rank == 1) {
+                nap(1);  // rank 0's thread sleeps by now
                 transport.send(message(4, 1, 0), 0, 1, 0);
                 transport.send(message(1, 1, 0), 0, 2, 0);
                 CHECK(received(transport, 0, 0).empty()
