@@ -63,7 +63,9 @@ constexpr Algorithm kAlgorithms[] = {
      "", tree_all_reduce_s},
     {"all_reduce", "hierarchical", "exercise hierarchical_all_reduce, where ranks have nodes",
      hierarchical, kMessages, "hierarchical_all_reduce", nullptr, hierarchical_s, true},
-    {"all_reduce", "auto", "the fastest of the first four in a trial of this run", automatic},
+    {"all_reduce", "auto",
+     "the fastest of the first four, and on nodes of hierarchical, in a trial of this run",
+     automatic},
     {"all_reduce", "shared", "exercise shared_memory_all_reduce: data in a shared window",
      shared_memory, Means::shared_memory, "shared_memory_all_reduce"},
     {"all_reduce", "mpi", "MPI_Allreduce", mpi_all_reduce, kLibrary},
@@ -194,10 +196,12 @@ std::vector<Algorithm> algorithms_of_exercise(std::string_view exercise) {
     return found;
 }
 
-std::vector<Algorithm> candidates_of_auto() {
-    return find_algorithms(
-        find_collective("all_reduce"), {"naive", "ring", "recursive_doubling", "halving_doubling"}
-    );
+std::vector<Algorithm> candidates_of_auto(bool on_nodes) {
+    std::vector<std::string> names = {"naive", "ring", "recursive_doubling", "halving_doubling"};
+    if (on_nodes) {
+        names.emplace_back("hierarchical");
+    }
+    return find_algorithms(find_collective("all_reduce"), names);
 }
 
 std::string collectives_in_words() {

@@ -66,8 +66,8 @@ std::vector<Algorithm> find_algorithms(
 /// Errors  std::invalid_argument if it is none of these, naming those that are.
 std::vector<Algorithm> algorithms_of_exercise(std::string_view exercise);
 
-/// What `auto` chooses from, in the order of AllReduceAlgorithm.
-std::vector<Algorithm> candidates_of_auto();
+/// What `auto` chooses from: in the order of AllReduceAlgorithm, and behind them what needs nodes, where there are some.
+std::vector<Algorithm> candidates_of_auto(bool on_nodes);
 
 /// The names of the collectives: "all_reduce, broadcast, ...".
 std::string collectives_in_words();

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,13 @@ std::optional<std::vector<std::string>> mine_to_measure(
     return named || passes ? std::optional(finished) : std::nullopt;
 }
 
+/// The student's exercises that `tcp` is to be made of, once the last of them has passed.
+std::vector<std::string> tcp_to_measure(Context& context, const std::vector<std::string>& used) {
+    return read_progress(context.root).done.contains(used.back())
+               ? finished_exercises(context, used)
+               : std::vector<std::string>();
+}
+
 bool asks_for_plot(const std::vector<std::string>& words) {
     return std::any_of(words.begin(), words.end(), [](const std::string& word) {
         return word == "--svg" || word.starts_with("--svg=");
@@ -138,21 +146,41 @@ void bench_steps(
     run_and_print(context, ranks, program, passed_on);
 }
 
+/// The names of both lists, each once.
+std::vector<std::string> with(
+    std::vector<std::string> names, const std::vector<std::string>& more
+) {
+    std::ranges::copy_if(more, std::back_inserter(names), [&](const std::string& name) {
+        return std::ranges::find(names, name) == names.end();
+    });
+    return names;
+}
+
 void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed_on) {
     expect_rank_count(ranks);
     if (asks_for_plot(passed_on)) {
         install(context, "plot");
     }
-    if (const auto exercises = mine_to_measure(context, passed_on)) {
-        configure_mine(context, *exercises);
+    const auto mine = mine_to_measure(context, passed_on);
+    std::vector<std::string> used = {kMeasured};
+    used.insert(used.end(), kOwnTransport.begin(), kOwnTransport.end());
+    const auto over_tcp =
+        ranks.over_tcp ? tcp_to_measure(context, used) : std::vector<std::string>();
+    if (mine || !over_tcp.empty()) {
+        const bool none_passes = mine && mine->empty();
+        configure_mine(context, none_passes ? *mine : with(mine.value_or(over_tcp), over_tcp));
+    }
+    if (mine) {
         const auto library = context.build_folder() / "course" / "lab" / "libmine.so";
         build_with_notice(context, "mine", library, "Building your stack");
         passed_on.emplace_back("--mine");
         passed_on.emplace_back(library);
     }
     if (ranks.over_tcp) {
-        const auto library = context.build_folder() / "course" / "lab" / "libover_tcp.so";
-        build_with_notice(context, "over_tcp", library, "Building the transport");
+        fmt::print(stderr, "algorithm tcp, {}\n", describe_stack(context, used, over_tcp));
+        const std::string target = over_tcp.empty() ? "over_tcp" : "over_tcp_mine";
+        const auto library = context.build_folder() / "course" / "lab" / ("lib" + target + ".so");
+        build_with_notice(context, target, library, "Building the transport");
         passed_on.emplace_back("--over-tcp");
         passed_on.emplace_back(library);
     }
@@ -180,7 +208,7 @@ void add_bench(Command& app, Context& context) {
             "--transport", *transport,
             "tcp: all messages go through sockets, Open MPI's too, and the algorithm tcp is the "
             "ring on the transport "
-            "of chapter 04"
+            "of chapter 04, yours once tcp_transport passes"
         )
         .one_of({"mpi", "tcp"})
         .capture_default_str();

@@ -43,6 +43,8 @@ struct SimulateTrainArguments {
     std::string svg;
 };
 
+constexpr const char* kOnNodes = "hierarchical_all_reduce";  // the one exercise for ranks on nodes
+
 constexpr int kMostAtOnce = 1'000'000;  // pictures of a batch, MiB of a bucket
 
 std::vector<trainer::Parallel> ways_of(const std::string& text) {
@@ -112,6 +114,13 @@ TrainingSimulation read_arguments(
         const Manifest manifest = read_manifest(context.root);
         wanted.mine = manifest.find(arguments.mine).name;
         expect_collective(manifest.find(arguments.mine));
+        if (wanted.mine == kOnNodes) {
+            throw UsageError(fmt::format(
+                "--mine {0}: it is for ranks on nodes, and the ranks of simulate train have none; "
+                "./shardlings simulate {0} --nodes 16 --per-node 8 times it",
+                kOnNodes
+            ));
+        }
     }
     return wanted;
 }

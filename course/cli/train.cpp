@@ -1,6 +1,7 @@
 // train: the course's trainer on many processes, on the reference stack or on the student's own.
 #include "course/cli/train.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -68,10 +69,6 @@ std::vector<std::string> command_line(
     return line;
 }
 
-/// What carries messages where MPI does not: the exercises of chapter 04 that the trainer then stands on.
-const std::vector<std::string> kTransport = {
-    "tcp_store_server", "tcp_store", "full_mesh", "tcp_transport"};
-
 void expect_one_machine(const Ranks& ranks, const trainer::Options& read) {
     if (!ranks.hosts.none()) {
         throw UsageError(
@@ -84,10 +81,12 @@ void expect_one_machine(const Ranks& ranks, const trainer::Options& read) {
     }
 }
 
-/// Builds what starts ranks without mpirun.
-std::filesystem::path build_starter(Context& context) {
-    build_targets(context, {"start_ranks"});
-    return context.build_folder() / "course" / "own_mpi" / "start_ranks";
+/// Builds what starts ranks without mpirun, and serves the store that they meet at.
+std::filesystem::path build_starter(Context& context, const std::vector<std::string>& mine) {
+    const bool is_mine = std::ranges::find(mine, "tcp_store_server") != mine.end();
+    const std::string target = is_mine ? "start_ranks_mine" : "start_ranks";
+    build_targets(context, {target});
+    return context.build_folder() / "course" / "own_mpi" / target;
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
     const bool own = options.transport == "tcp";
     if (own) {
         expect_one_machine(ranks, read);
-        used.insert(used.end(), kTransport.begin(), kTransport.end());
+        used.insert(used.end(), kOwnTransport.begin(), kOwnTransport.end());
     }
     ensure_torch(context);
     std::string target = "trainer";
@@ -119,7 +118,7 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
     }
     if (own) {
         target += "_own";
-        ranks.starter = build_starter(context);
+        ranks.starter = build_starter(context, mine);
     }
     const auto program = context.build_folder() / "course" / "trainer" / target;
     build_with_notice(

@@ -10,7 +10,7 @@ namespace dist::lab {
 Choice choose_by_trial(
     std::size_t size_bytes, const Effort& effort, Workspace& workspace, const Communicator& comm
 ) {
-    const std::vector<Algorithm> candidates = candidates_of_auto();
+    const std::vector<Algorithm> candidates = candidates_of_auto(workspace.nodes() != nullptr);
     Effort once = effort;
     once.limit_s = effort.budget_s;
     const std::vector<Point> trial = points_of(

@@ -36,10 +36,12 @@ const char* error_of(const Call& call) {
 
 }  // namespace
 
-/// Serves the store that the ranks meet at, until the next one. Returns its port.
-extern "C" int over_tcp_serve() {
-    server = std::make_unique<dist::TcpStoreServer>();
-    return server->port();
+/// Serves the store that the ranks meet at, until the next one, and says at which port. Returns why not, nullptr if it does.
+extern "C" const char* over_tcp_serve(int* port) {
+    return error_of([&] {
+        server = std::make_unique<dist::TcpStoreServer>();
+        *port = server->port();
+    });
 }
 
 /// Becomes rank `rank` of `size`, who meet at that port of this machine. Returns why not, nullptr if it is.

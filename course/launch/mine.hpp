@@ -10,6 +10,10 @@
 
 namespace dist::cli {
 
+/// What carries messages where MPI does not: the exercises of chapter 04 that a program then stands on.
+inline const std::vector<std::string> kOwnTransport = {
+    "tcp_store_server", "tcp_store", "full_mesh", "tcp_transport"};
+
 /// Of the exercises `used` and all that they stand on, those that pass, in course order. What run, watch and
 /// verify have found holds as long as the files that it rests on stay the same: only what is unknown or
 /// has changed is run, which one line on standard error tells.

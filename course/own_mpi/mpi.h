@@ -28,7 +28,8 @@ extern const MPI_Comm own_world;
 inline constexpr MPI_Comm MPI_COMM_NULL = nullptr;
 inline constexpr MPI_Request MPI_REQUEST_NULL = nullptr;
 #define MPI_STATUS_IGNORE (static_cast<MPI_Status*>(nullptr))
-#define MPI_IN_PLACE (reinterpret_cast<void*>(-1))
+extern const char own_in_place;
+#define MPI_IN_PLACE (static_cast<const void*>(&own_in_place))
 
 enum MPI_Datatype {
     MPI_CHAR,

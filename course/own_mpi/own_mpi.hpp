@@ -31,7 +31,7 @@ namespace dist::own_mpi {
 /// What carries all messages, from MPI_Init_thread to MPI_Finalize.
 Transport& transport();
 
-/// Makes a call; what it throws is noted for MPI_Error_string. Returns a code.
+/// Makes a call; what it throws is noted for MPI_Error_string, and returned as a code a moment later.
 int code_of(const std::function<void()>& call);
 
 std::size_t size_of(MPI_Datatype type);

@@ -38,9 +38,21 @@ int status_of(int waited) {
     return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited);
 }
 
+bool asks_to_end(int signal) {
+    return signal == SIGINT || signal == SIGTERM;
+}
+
+void end_all(const std::vector<pid_t>& ranks) {
+    for (const pid_t rank : ranks) {
+        if (rank != 0) {
+            kill(rank, SIGTERM);
+            kill(rank, SIGCONT);  // one that is stopped has to go on to end
+        }
+    }
+}
+
 // Waits for all. The first that fails decides how this ends, and ends the others.
-int wait_for(std::vector<pid_t> ranks) {
-    int status = 0;
+int wait_for(std::vector<pid_t> ranks, int status) {
     for (std::size_t left = ranks.size(); left > 0;) {
         int waited = 0;
         const auto ended = std::ranges::find(ranks, waitpid(-1, &waited, 0));
@@ -53,27 +65,17 @@ int wait_for(std::vector<pid_t> ranks) {
             continue;
         }
         status = status_of(waited);
-        if (WIFSIGNALED(waited)) {
+        if (WIFSIGNALED(waited) && !asks_to_end(WTERMSIG(waited))) {
             const char* const name = sigabbrev_np(WTERMSIG(waited));
-            std::fprintf(stderr, "rank %td was killed by SIG%s\n", ended - ranks.begin(), name);
+            std::fprintf(stderr, "rank %td died of SIG%s\n", ended - ranks.begin(), name);
         }
-        for (const pid_t other : ranks) {
-            if (other != 0) {
-                kill(other, SIGTERM);
-            }
-        }
+        end_all(ranks);
     }
     return status;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const int ranks = argc > 2 ? std::atoi(argv[1]) : 0;
-    if (ranks < 1) {
-        std::fputs("Usage: start_ranks RANKS PROGRAM [ARGUMENTS]\n", stderr);
-        return 2;
-    }
+// Starts them, and waits for them.
+int run(int ranks, char** command) {
     const dist::TcpStoreServer store;
     say("WORLD_SIZE", ranks);
     say("LOCAL_WORLD_SIZE", ranks);
@@ -84,14 +86,31 @@ int main(int argc, char** argv) {
     for (int rank = 0; rank < ranks; ++rank) {
         const pid_t pid = fork();
         if (pid == 0) {
-            be_rank(rank, argv + 2, parent);
+            be_rank(rank, command, parent);
         }
         if (pid < 0) {
             std::perror("start_ranks: fork");
-            break;
+            end_all(started);
+            return wait_for(started, 1);
         }
         started.push_back(pid);
     }
     signal(SIGINT, SIG_IGN);  // the ranks have it from the terminal as well
-    return wait_for(started);
+    return wait_for(started, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int ranks = argc > 2 ? std::atoi(argv[1]) : 0;
+    if (ranks < 1) {
+        std::fputs("Usage: start_ranks RANKS PROGRAM [ARGUMENTS]\n", stderr);
+        return 2;
+    }
+    try {
+        return run(ranks, argv + 2);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "start_ranks: %s\n", error.what());
+        return 1;
+    }
 }

@@ -126,7 +126,8 @@ struct Message {
     /// The group of a receive that MPI has matched with its send already.
     static constexpr std::uint64_t kMatched = 0;
     std::atomic<int> used;
-    std::atomic<int> is_send;
+    std::atomic<int>
+        is_send;  // 0: it is a receive; else a send, and the sender's number of it where that is of use
     std::atomic<int> peer;  // rank in the world of the job; MPI_ANY_SOURCE stays what it is
     std::atomic<int> tag;
     std::atomic<std::uint64_t> group;

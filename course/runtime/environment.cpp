@@ -10,11 +10,12 @@
 namespace dist {
 
 int run_main(int argc, char** argv, const std::function<int(const Communicator&)>& body) {
-    int provided = 0;
-    MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
     int status = 1;
     try {
+        int provided = 0;
+        MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
         status = body(Communicator::world());
+        MPI_CHECK(MPI_Finalize());
     } catch (const std::exception& error) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -22,7 +23,6 @@ int run_main(int argc, char** argv, const std::function<int(const Communicator&)
         std::fflush(stderr);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    MPI_CHECK(MPI_Finalize());
     return status;
 }
 

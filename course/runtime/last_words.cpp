@@ -34,9 +34,9 @@ void tell_of_death() {
     if (signal != SIGTERM && signal != SIGINT) {  // they ask a process to end
         const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
         rank = rank == nullptr ? std::getenv("PMIX_RANK") : rank;
-        std::fprintf(
-            stderr, "rank %s died of SIG%s\n", rank == nullptr ? "?" : rank, sigabbrev_np(signal)
-        );
+        if (rank != nullptr) {  // who starts ranks without mpirun says it
+            std::fprintf(stderr, "rank %s died of SIG%s\n", rank, sigabbrev_np(signal));
+        }
     }
     const rlimit no_core{0, 0};  // the child has left one, where they are wanted
     setrlimit(RLIMIT_CORE, &no_core);

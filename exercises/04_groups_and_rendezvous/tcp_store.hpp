@@ -31,6 +31,8 @@ class TcpStore : public Store {
     /// Errors   Timeout, which names host and port, if nobody answers there in time.
     TcpStore(std::string host, int port, Duration timeout = kTimeout);
     ~TcpStore() override;
+    TcpStore(const TcpStore&) = delete;
+    TcpStore& operator=(const TcpStore&) = delete;
 
     void set(const std::string& key, const std::string& value) override;
     std::string get(const std::string& key) override;

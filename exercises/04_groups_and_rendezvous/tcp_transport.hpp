@@ -41,6 +41,8 @@ class TcpTransport : public Transport {
     /// Closes all connections. What has been sent still arrives, unless somebody sends to this rank afterwards. No descriptor
     /// and no thread is left.
     ~TcpTransport() override;
+    TcpTransport(const TcpTransport&) = delete;
+    TcpTransport& operator=(const TcpTransport&) = delete;
 
     [[nodiscard]] int rank() const override;
     [[nodiscard]] int size() const override;

@@ -13,6 +13,7 @@
 #include "exercises/04_groups_and_rendezvous/tcp_transport.hpp"
 #include "tests/04_groups_and_rendezvous/tcp_mesh.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/processes/watched_transport.hpp"
 
 namespace dist::harness {
 
@@ -32,7 +33,8 @@ inline Processes on_transport(
         p,
         [&](std::vector<net::Socket> sockets, int rank, int) {
             TcpTransport transport(std::move(sockets), rank);
-            body(transport, rank, p);
+            WatchedTransport watched(transport);
+            body(watched, rank, p);
         },
         may_die
     );

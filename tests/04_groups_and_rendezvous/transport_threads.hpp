@@ -57,7 +57,7 @@ inline void wakes_a_sleeper() {
 
 inline void tells_who_waits() {
     on_transports({2}, [](Transport& transport, int rank, int) {
-        for (int i = 0; i < 100; ++i) {
+        for (int i = 0; i < 400; ++i) {
             if (rank == 1) {
                 CHECK(received(transport, 0, 0, 3).empty());
                 transport.send(message(4, 1, 0), 0, 1, 0);

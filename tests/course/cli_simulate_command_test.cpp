@@ -76,6 +76,20 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("on nodes, auto takes hierarchical where that is the fastest", "[simgrid]") {
+    const auto times = times_of(
+        {"all_reduce", "--nodes", "1,4", "--per-node", "8", "--sizes", "1K,4M", "--algorithms",
+         "recursive_doubling,halving_doubling,hierarchical,auto", "--inside-bandwidth", "100Gbit",
+         "--inside-latency", "500ns", "--bandwidth", "10Gbit", "--latency", "2us"}
+    );
+    const auto seconds = [&](const std::string& row) { return times.at(row)["seconds"]; };
+    CHECK(seconds("auto 8 1024") == seconds("recursive_doubling 8 1024"));
+    CHECK(seconds("auto 8 4194304") == seconds("halving_doubling 8 4194304"));
+    CHECK(seconds("auto 32 1024") == seconds("recursive_doubling 32 1024"));
+    CHECK(seconds("auto 32 4194304") == seconds("hierarchical 32 4194304"));
+    CHECK(seconds("auto 32 4194304") < seconds("halving_doubling 32 4194304"));
+}
+
 TEST_CASE("simulate says what nodes need before it runs anything", "[simgrid]") {
     check_refused({"all_reduce", "--nodes", "4"}, "--nodes needs --per-node");
     check_refused(

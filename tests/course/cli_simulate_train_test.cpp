@@ -132,6 +132,10 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
         {"train", "--forward", "1s", "--backward", "1s", "--model", "vgg"}, "there is resnet34, "
     );
     refused({"train", "--forward", "1s", "--backward", "1s", "--as", "x"}, "needs --mine NAME");
+    refused(
+        {"train", "--forward", "1s", "--backward", "1s", "--mine", "hierarchical_all_reduce"},
+        "simulate hierarchical_all_reduce --nodes 16 --per-node 8"
+    );
     const Ended help = simulate({"train", "--help"});
     CHECK(help.status == 0);
     CHECK(has(help.output, "an all-reduce for each bucket, beside backward"));

@@ -168,13 +168,15 @@ TEST_CASE("the bench's help and the laboratory's page name every algorithm that 
 }
 
 TEST_CASE("auto chooses from the algorithms of the cost model, in its order") {
-    const auto candidates = candidates_of_auto();
+    const auto candidates = candidates_of_auto(false);
     using enum AllReduceAlgorithm;
     REQUIRE(candidates.size() == 4);
     CHECK(candidates[static_cast<std::size_t>(naive)].name == "naive");
     CHECK(candidates[static_cast<std::size_t>(ring)].name == "ring");
     CHECK(candidates[static_cast<std::size_t>(recursive_doubling)].name == "recursive_doubling");
     CHECK(candidates[static_cast<std::size_t>(halving_doubling)].name == "halving_doubling");
+    REQUIRE(candidates_of_auto(true).size() == 5);
+    CHECK(candidates_of_auto(true)[4].name == "hierarchical");
 }
 
 TEST_CASE("algorithms come in the order asked for, each once") {

@@ -125,7 +125,7 @@ TEST_CASE(
             send_all(client, "hello");
             CHECK(receive(server, 5) == "hello");
             client.close();
-            CHECK(receive(server, 1) == "");
+            CHECK(receive(server, 1).empty());
         }
     }
 }
@@ -172,7 +172,7 @@ TEST_CASE("a socket waits, or does not, and is closed at its end") {
         CHECK_FALSE(one);  // NOLINT(bugprone-use-after-move): that is what is asked
         CHECK(moved);
         moved = net::Socket();
-        CHECK(receive(other, 1) == "");
+        CHECK(receive(other, 1).empty());
     }
     CHECK(entries_of("/proc/self/fd") == before);
 }

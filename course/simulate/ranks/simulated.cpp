@@ -65,15 +65,30 @@ double begin_together(const Communicator& comm) {
     return start;
 }
 
-lab::Run chosen_by_model(std::size_t bytes, const Order& order, const Communicator& comm) {
-    const LinkCost link{order.alpha_s, order.beta_s_per_byte, order.gamma_s_per_byte};
-    const auto choice = static_cast<std::size_t>(choose(bytes, comm.size(), link));
-    return lab::candidates_of_auto().at(choice).run;
-}
-
 /// Of a message with its header.
 LinkCost link_cost(double alpha_s, double beta_s_per_byte, double gamma_s_per_byte) {
     return {alpha_s + kHeaderBytes * beta_s_per_byte, beta_s_per_byte, gamma_s_per_byte};
+}
+
+lab::NodeCosts node_costs(const Order& order) {
+    const double gamma = order.gamma_s_per_byte;
+    return {
+        order.per_node, link_cost(order.inside_alpha_s, order.inside_beta_s_per_byte, gamma),
+        link_cost(order.alpha_s, order.beta_s_per_byte, gamma)};
+}
+
+/// What the exercise of chapter 03 chooses, which knows one network: of several nodes the one between them. There hierarchical
+/// is chosen where it takes less.
+lab::Run chosen_by_model(std::size_t bytes, const Order& order, const Communicator& comm) {
+    const int p = comm.size();
+    const bool on_nodes = order.per_node > 0;
+    const lab::NodeCosts costs = node_costs(order);
+    const LinkCost link = on_nodes && p == order.per_node ? costs.inside : costs.between;
+    const auto candidates = lab::candidates_of_auto(on_nodes);
+    const lab::Algorithm& flat = candidates.at(static_cast<std::size_t>(choose(bytes, p, link)));
+    const bool hierarchical =
+        on_nodes && lab::hierarchical_s(bytes, p, costs) < flat.model_s(bytes, p, link);
+    return hierarchical ? candidates.back().run : flat.run;
 }
 
 /// Whether the row has a formula where the order has it run.
@@ -86,13 +101,9 @@ double model_s(const lab::Algorithm& algorithm, int ranks, std::size_t bytes, co
     if (!has_model(algorithm, order) || order.beta_s_per_byte <= 0) {
         return -1;
     }
-    const double gamma = order.gamma_s_per_byte;
-    const LinkCost link = link_cost(order.alpha_s, order.beta_s_per_byte, gamma);
-    if (order.per_node == 0) {
-        return algorithm.model_s(bytes, ranks, link);
-    }
-    const LinkCost inside = link_cost(order.inside_alpha_s, order.inside_beta_s_per_byte, gamma);
-    return algorithm.node_model_s(bytes, ranks, {order.per_node, inside, link});
+    const lab::NodeCosts costs = node_costs(order);
+    return order.per_node == 0 ? algorithm.model_s(bytes, ranks, costs.between)
+                               : algorithm.node_model_s(bytes, ranks, costs);
 }
 
 Timed timed_row(const lab::Algorithm& algorithm, int ranks, std::size_t bytes) {

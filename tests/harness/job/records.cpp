@@ -100,6 +100,17 @@ json record_of(const ProcessRun& process, const std::string& test) {
     if (process.phase != Phase::absent) {
         record["wait"] = {{"phase", spelt(process.phase)}, {"frames", process.frames}};
     }
+    if (process.phase == Phase::waiting) {
+        const WaitsIn& wait = process.waits_in;
+        record["wait"].update(
+            {{"call", wait.call},
+             {"kind", spelt(wait.kind)},
+             {"direction", spelt(wait.direction)},
+             {"peer", wait.peer},
+             {"tag", wait.tag},
+             {"since_s", wait.since_s}}
+        );
+    }
     return record;
 }
 

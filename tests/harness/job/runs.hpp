@@ -22,6 +22,16 @@ struct Failure {
     std::vector<std::string> info;
 };
 
+/// What a rank waited in when it was stopped.
+struct WaitsIn {
+    std::string call;
+    int peer = -1;  // -1: no rank can do anything about it
+    int tag = -1;
+    CallKind kind = CallKind::none;
+    Direction direction = Direction::none;
+    double since_s = 0;
+};
+
 /// A rank that was a plain process: see processes/processes.hpp.
 struct ProcessRun {
     Outcome outcome = Outcome::pass;
@@ -30,6 +40,7 @@ struct ProcessRun {
     std::string died;                   // "killed by SIGKILL"; empty: its body ended
     Phase phase = Phase::absent;        // where it stood when it died or was stopped
     std::vector<std::uint64_t> frames;  // of that place
+    WaitsIn waits_in;                   // where it waited
     trace::Log log;
 };
 

@@ -80,7 +80,7 @@ PendingMessages& pending() {
     return all;
 }
 
-Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group) {
+Message* put_on_board(int is_send, int peer, int tag, std::uint64_t group) {
     const std::scoped_lock guard(pending().lock);
     Message* const lines = my_slot().message;
     Message* const line =
@@ -91,7 +91,7 @@ Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group) {
             " of a rank are under way at a time: the course's tests follow no more"
         );
     }
-    line->is_send = is_send ? 1 : 0;
+    line->is_send = is_send;
     line->peer = peer;
     line->tag = tag;
     line->group = group;
@@ -191,7 +191,7 @@ MPI_Request post_send(
         channel::sends({.peer = dst, .bytes = payload, .tag = tag, .job_peer = message->text.peer});
     const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
-    message->posted = put_on_board(true, message->text.peer, tag, group.id);
+    message->posted = put_on_board(1, message->text.peer, tag, group.id);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = PMPI_Issend(
         message->staging.get(), payload + static_cast<int>(sizeof(Header)), MPI_BYTE, dst, tag,
@@ -227,7 +227,7 @@ MPI_Request post_receive(
     note_overrun(message->buffer, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
-    message->posted = put_on_board(false, peer, tag, group.id);
+    message->posted = put_on_board(0, peer, tag, group.id);
     moved();
     return start_receive(std::move(message), nullptr, src, tag);
 }
@@ -246,7 +246,7 @@ MPI_Request post_matched_receive(
     message->text.call = std::string(name) + "(a matched message)";
     message->buffer = watched(data, count, type, name);
     refuse_overlap(*message, name);
-    message->posted = put_on_board(false, world_rank(), 0, Message::kMatched);
+    message->posted = put_on_board(0, world_rank(), 0, Message::kMatched);
     moved();
     return start_receive(std::move(message), matched, 0, 0);
 }

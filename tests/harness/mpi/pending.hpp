@@ -44,10 +44,10 @@ struct PendingMessages {
 };
 PendingMessages& pending();
 
-/// Shows a message on the board, as posted in `group`, or as Message::kMatched.
+/// Shows a message on the board, as posted in `group`, or as Message::kMatched; `is_send` as there.
 ///
 /// Errors  dist::Error if no line is left.
-Message* put_on_board(bool is_send, int peer, int tag, std::uint64_t group);
+Message* put_on_board(int is_send, int peer, int tag, std::uint64_t group);
 void take_off_board(Pending& message);
 
 /// The receiver's half of a message: deliver, count, move the clock, and tell the payload's size.

@@ -147,9 +147,7 @@ namespace {
 
 // What a probe waits for, on the board like a receive: a send that it will see is on its way.
 struct Expected : Pending {
-    Expected(int src, int tag, const Group& group) {
-        posted = put_on_board(false, src, tag, group.id);
-    }
+    Expected(int src, int tag, const Group& group) { posted = put_on_board(0, src, tag, group.id); }
     ~Expected() { take_off_board(*this); }
     Expected(const Expected&) = delete;
     Expected& operator=(const Expected&) = delete;

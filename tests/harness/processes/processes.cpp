@@ -16,7 +16,6 @@
 #include "course/runtime/clock.hpp"
 #include "course/trace/rounds.hpp"
 #include "course/trace/timeline.hpp"
-#include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/memory.hpp"
 #include "tests/harness/job/over_fork.hpp"
 #include "tests/harness/job/runs.hpp"
@@ -24,6 +23,7 @@
 #include "tests/harness/mpi/allowed.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/processes/handed_over.hpp"
+#include "tests/harness/processes/standstill.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -33,7 +33,7 @@ constexpr int kNap = 1000;  // us
 
 // They hang when nobody has run for so many looks, one after so many naps: a second and a half, or longer where this process
 // gets no core itself.
-constexpr int kQuietLooks = 75;
+constexpr int kIdleLooks = 75;
 constexpr int kNapsToLook = 20;
 
 // What a rank leaves behind, written while it lives.
@@ -64,11 +64,6 @@ class SharedMemory {
     std::size_t bytes_;
     Shared* of_;
 };
-
-// The board has room for more ranks than a job has: theirs are the last ones.
-int slot_number(int rank) {
-    return kMaxRanks - 1 - rank;
-}
 
 struct Child {
     pid_t pid = 0;
@@ -125,6 +120,7 @@ void limit_computing() {
     }
     limit_computing();
     take_slot(slot_number(rank));
+    my_slot().line[0].tid = getpid();  // the first thread's line is its own since before the fork
     forbid_all_calls("This rank is a process that knows nothing of MPI.");
     current_test() = TestRun{};
     reset_traffic();
@@ -149,7 +145,7 @@ void start(
     const pid_t parent = getpid();
     const int p = static_cast<int>(children.size());
     for (int rank = 0; rank < p; ++rank) {
-        slot_of(slot_number(rank)).end_frames.count = 0;
+        clear_slot(rank);
         const pid_t pid = fork();
         if (pid == 0) {
             be_rank(rank, p, body, parent, shared[rank]);
@@ -169,13 +165,54 @@ bool any_has_run(Children& children) {
     return any;
 }
 
-// Waits for all; false where those that are left sleep in vain.
-bool wait_for(Children& children, const SharedMemory& shared) {
-    double moved_at_s = now_s();
-    int quiet_looks = 0;
+std::vector<pid_t> alive(const Children& children) {
+    std::vector<pid_t> pids;
+    for (const Child& child : children) {
+        pids.push_back(child.ended ? 0 : child.pid);
+    }
+    return pids;
+}
+
+// Since when nothing has moved, and how often that was looked at.
+class Quiet {
+  public:
+    void moved() {
+        since_s_ = now_s();
+        looks_ = 0;
+    }
+    void look() {
+        if (board().epoch != epoch_) {
+            moved();
+        }
+        ++looks_;
+    }
+    // Who waits for the ranks is not asleep.
+    void go_on() {
+        publish(Phase::computing);
+        epoch_ = board().epoch;
+    }
+    [[nodiscard]] bool is_long() const { return looks_ > kLooks && seconds() > kQuietS; }
+    [[nodiscard]] double seconds() const { return now_s() - since_s_; }
+
+  private:
+    static constexpr int kLooks = 40;
+    static constexpr double kQuietS = 0.05;
+
+    double since_s_ = now_s();
+    int looks_ = 0;
+    long epoch_ = board().epoch;
+};
+
+enum class Ended { all, deadlock, standstill };
+
+// Waits until all have ended, or nothing can move any more.
+Ended wait_for(Children& children, const SharedMemory& shared) {
+    Quiet quiet;
+    int idle_looks = 0;
     bool all_ended = false;
     for (int naps = 1; !all_ended; usleep(kNap), ++naps) {
         all_ended = true;
+        quiet.look();
         for (int rank = 0; Child & child : children) {
             const Shared& its = shared[rank++];
             if (child.ended) {
@@ -183,38 +220,27 @@ bool wait_for(Children& children, const SharedMemory& shared) {
             }
             if (waitpid(child.pid, &child.status, WNOHANG) == child.pid) {
                 child.ended = true;
-                moved_at_s = now_s();
-                quiet_looks = 0;
+                quiet.moved();
+                idle_looks = 0;
                 continue;
             }
             all_ended = false;
-            moved_at_s = child.moves(its) ? now_s() : moved_at_s;
+            if (child.moves(its)) {
+                quiet.moved();
+            }
         }
-        publish(Phase::computing);  // who waits for them is not asleep
+        if (!all_ended && quiet.is_long() && is_deadlock(alive(children), quiet.seconds())) {
+            return Ended::deadlock;
+        }
         if (naps % kNapsToLook == 0) {
-            quiet_looks = any_has_run(children) ? 0 : quiet_looks + 1;
+            idle_looks = any_has_run(children) ? 0 : idle_looks + 1;
         }
-        if (quiet_looks > kQuietLooks || now_s() - moved_at_s > most_computing_s()) {
-            return false;
+        if (idle_looks > kIdleLooks || quiet.seconds() > most_computing_s()) {
+            return Ended::standstill;
         }
+        quiet.go_on();
     }
-    return true;
-}
-
-// Who sleeps says where, and is ended.
-void end_sleepers(Children& children) {
-    for (int rank = 0; Child & child : children) {
-        const Frames& frames = slot_of(slot_number(rank++)).end_frames;
-        if (child.ended) {
-            continue;
-        }
-        kill(child.pid, kWhereSignal);
-        for (int i = 0; i < 20 && frames.count == 0; ++i) {
-            usleep(10 * kNap);
-        }
-        kill(child.pid, SIGKILL);
-        waitpid(child.pid, &child.status, 0);
-    }
+    return Ended::all;
 }
 
 std::string how_it_died(int status) {
@@ -227,37 +253,44 @@ std::string how_it_died(int status) {
                            : std::string("killed by SIG") + name;
 }
 
-void note_place(ProcessRun& run, Phase phase, int rank) {
+void note_death(ProcessRun& run, int rank, int status, const std::set<int>& may_die) {
     const Frames& frames = slot_of(slot_number(rank)).end_frames;
-    run.phase = phase;
-    for (int i = 0; i < frames.count; ++i) {
-        run.frames.push_back(frames.address[i]);
+    run.phase = Phase::died;
+    run.frames.assign(frames.address, frames.address + frames.count);
+    run.died = how_it_died(status);
+    const bool for_ever = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
+    if (for_ever || !may_die.contains(rank)) {
+        run.outcome = Outcome::fail;
+        run.message = "rank " + std::to_string(rank) + (WIFSIGNALED(status) ? " was " : " ") +
+                      run.died + (for_ever ? ": it computed without an end" : "");
     }
 }
 
-ProcessRun outcome_of(int rank, const Child& child, const Shared& shared, bool may_die) {
-    ProcessRun run;
-    run.log.steps.assign(shared.log.step, shared.log.step + shared.log.steps);
-    run.log.cut = shared.log.steps == SharedLog::kRoom;
-    if (!child.ended) {
-        run.outcome = Outcome::hang;
-        run.message =
-            "nothing moves any more: each rank that lives sleeps, or waits for what does not come";
-        note_place(run, Phase::asleep, rank);
-    } else if (shared.finished != 0) {
-        shared.handed_over.read(run);
-    } else {
-        const bool for_ever = WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU;
-        run.died = how_it_died(child.status);
-        note_place(run, Phase::died, rank);
-        if (for_ever || !may_die) {
-            run.outcome = Outcome::fail;
-            run.message = "rank " + std::to_string(rank) +
-                          (WIFSIGNALED(child.status) ? " was " : " ") + run.died +
-                          (for_ever ? ": it computed without an end" : "");
+// How the ranks ended; those that have not, end here.
+std::vector<ProcessRun> outcomes(
+    Children& children, Ended ended, const SharedMemory& shared, const std::set<int>& may_die
+) {
+    const std::vector<pid_t> left = alive(children);
+    const std::string why = ended == Ended::deadlock ? "" : why_nothing_moves(left);
+    std::vector<ProcessRun> runs = end_all(left, why);
+    for (int rank = 0; Child & child : children) {
+        if (!child.ended) {
+            child.ended = true;
+        } else if (shared[rank].finished != 0) {
+            shared[rank].handed_over.read(runs[static_cast<std::size_t>(rank)]);
+        } else {
+            note_death(runs[static_cast<std::size_t>(rank)], rank, child.status, may_die);
         }
+        ++rank;
     }
-    return run;
+    return runs;
+}
+
+trace::Log log_of(const Shared& shared) {
+    trace::Log log;
+    log.steps.assign(shared.log.step, shared.log.step + shared.log.steps);
+    log.cut = shared.log.steps == SharedLog::kRoom;
+    return log;
 }
 
 std::vector<Traffic> traffic_of(const std::vector<std::vector<Step>>& by_rank) {
@@ -299,27 +332,21 @@ Processes on_processes(
     if (may.go_on_alone) {
         may.go_on_alone();
     }
-    const bool all_ended = wait_for(children, shared);
+    const Ended ended = wait_for(children, shared);
     TestRun& test = current_test();
-    if (!all_ended) {
-        end_sleepers(children);
-    }
-    test.processes.clear();
+    test.processes = outcomes(children, ended, shared, may.die);
     Processes run;
     std::vector<std::vector<Step>> steps;
     std::vector<trace::Log> all_logs;
-    for (int rank = 0; rank < p; ++rank) {
-        const Child& child = children[static_cast<std::size_t>(rank)];
-        const ProcessRun& one = test.processes.emplace_back(
-            outcome_of(rank, child, shared[rank], may.die.contains(rank))
-        );
+    for (int rank = 0; ProcessRun & one : test.processes) {
+        one.log = log_of(shared[rank++]);
         worsen(one.outcome, one.message);
         run.passed = run.passed && one.outcome == Outcome::pass && one.failures.empty();
         run.died.push_back(one.died);
         steps.push_back(one.log.steps);
         all_logs.push_back(one.log);
     }
-    if (!all_ended) {
+    if (ended != Ended::all) {
         throw Stopped("ranks hang");  // all that comes behind would hang as well
     }
     run.traffic = traffic_of(steps);

@@ -18,7 +18,7 @@ enum Progress : std::uint64_t { kNotBegun, kUnderWay, kThrough };
 void come_and_go(int times) {
     Pending message;
     for (int i = 0; i < times; ++i) {
-        message.posted = put_on_board(true, 0, 0, 1);
+        message.posted = put_on_board(1, 0, 0, 1);
         moved();
         my_line().seen_epoch = board().epoch.load();
         my_slot().value = kUnderWay;
