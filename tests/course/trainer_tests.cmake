@@ -44,6 +44,8 @@ if(LibTorch_FOUND)
   add_dependencies(trainer_runs_test branch_not_taken)
   add_test(NAME train_tcp COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_tcp PROPERTIES LABELS "course;trainer" TIMEOUT 600)
+  add_test(NAME train_tcp_ends COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_ends_test.sh $<TARGET_FILE:shardlings_cli>)
+  set_tests_properties(train_tcp_ends PROPERTIES LABELS "course;trainer" TIMEOUT 900)
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
   set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
