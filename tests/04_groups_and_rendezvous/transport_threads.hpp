@@ -1,7 +1,10 @@
 // Threads that share a transport. Each function is the body of a TEST_CASE.
 #pragma once
 
+#include <sched.h>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
@@ -55,21 +58,40 @@ inline void wakes_a_sleeper() {
     });
 }
 
+/// All threads of this process run on one core from here on.
+inline void stay_on_one_core() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+/// This thread comes last where others want the core as well.
+inline void come_last() {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
+}
+
+// What comes wakes the thread that sleeps, and by the time that it has the core the other one has taken it.
 inline void tells_who_waits() {
     on_transports({2}, [](Transport& transport, int rank, int) {
-        for (int i = 0; i < 400; ++i) {
+        if (rank == 0) {
+            stay_on_one_core();
+        }
+        for (int i = 0; i < 50; ++i) {
             if (rank == 1) {
-                CHECK(received(transport, 0, 0, 3).empty());
+                nap(4);
                 transport.send(message(4, 1, 0), 0, 1, 0);
                 transport.send(message(1, 1, 0), 0, 2, 0);
-                CHECK(received(transport, 0, 0).empty()
-                );  // nothing more comes before rank 0's thread is through
+                // nothing more comes before rank 0's thread is through
+                CHECK(received(transport, 0, 0).empty());
                 continue;
             }
-            std::thread sleeper([&] { CHECK(received(transport, 4, 1, 1).size() == 4); });
+            std::thread sleeper([&] {
+                come_last();
+                CHECK(received(transport, 4, 1, 1).size() == 4);
+            });
+            nap(2);  // it sleeps, and nobody has called it
             std::byte place{};
-            nap(1);  // it sleeps
-            transport.send({}, 1, 3, 0);
             const Request answer = transport.irecv({&place, 1}, 1, 2, 0);
             while (!transport.test(answer)) {
             }

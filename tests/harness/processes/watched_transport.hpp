@@ -48,7 +48,7 @@ class WatchedTransport : public Transport {
 
     Transport& inner_;
     std::mutex lock_;
-    std::map<const Pending*, Posted> posted_;  // and not waited for yet
+    std::map<const dist::Pending*, Posted> posted_;  // and not waited for yet
 };
 
 }  // namespace dist::harness
