@@ -5,10 +5,11 @@
 
 namespace dist::nn {
 
-/// B examples: what the model sees, and what it should say.
+/// B examples: what the model sees, and what it should say. Of pictures (B, 3, 32, 32) float32, normalised, and a class each; of
+/// text (B, T) tokens, int64, and those that follow them.
 struct Batch {
-    at::Tensor pictures;  ///< (B, 3, 32, 32) float32, normalised
-    at::Tensor labels;    ///< (B) int64
+    at::Tensor inputs;
+    at::Tensor labels;  ///< (B) or (B, T) int64
 };
 
 }  // namespace dist::nn

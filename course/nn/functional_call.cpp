@@ -14,7 +14,7 @@ std::vector<at::Tensor> tensors_of(const Model& model) {
 }
 
 at::Tensor functional_call(
-    Model& model, std::span<const at::Tensor> tensors, const at::Tensor& pictures
+    Model& model, std::span<const at::Tensor> tensors, const at::Tensor& inputs
 ) {
     const std::vector<at::Tensor> places = tensors_of(model);
     expects(places.size() == tensors.size(), "functional_call: one tensor for each of the model's");
@@ -23,7 +23,7 @@ at::Tensor functional_call(
         places[i].set_data(tensors[i]);  // its numbers, and its place in the graph
         set_gradient_edge(places[i], gradient_edge(tensors[i]));
     }
-    return model.forward(pictures);
+    return model.forward(inputs);
 }
 
 }  // namespace dist::nn

@@ -12,7 +12,7 @@ namespace dist::nn {
 /// model.parameters(), then model.buffers(): the places of functional_call().
 std::vector<at::Tensor> tensors_of(const Model& model);
 
-/// model.forward(pictures), computed with these tensors. backward() from what it returns goes on to
+/// model.forward(inputs), computed with these tensors. backward() from what it returns goes on to
 /// whatever they were made from.
 ///
 /// model    has a place for each tensor. It shares their memory from now on: what its forward writes
@@ -22,7 +22,7 @@ std::vector<at::Tensor> tensors_of(const Model& model);
 /// Cost     no copy.
 /// Source   PyTorch, torch.func.functional_call.
 at::Tensor functional_call(
-    Model& model, std::span<const at::Tensor> tensors, const at::Tensor& pictures
+    Model& model, std::span<const at::Tensor> tensors, const at::Tensor& inputs
 );
 
 }  // namespace dist::nn

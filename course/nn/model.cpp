@@ -43,8 +43,8 @@ class SmallCnn : public Model {
 
 }  // namespace
 
-at::Tensor Model::forward(at::Tensor pictures) {
-    at::Tensor x = std::move(pictures);
+at::Tensor Model::forward(at::Tensor inputs) {
+    at::Tensor x = std::move(inputs);
     for (const Part& part : parts_) {
         x = part.forward(x);
     }

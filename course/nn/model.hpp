@@ -1,4 +1,4 @@
-// What the trainer knows of a network: pictures in, one score per class out.
+// What the trainer knows of a network: examples in, scores out.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Part {
     std::function<at::Tensor(const at::Tensor& x)> forward;
 };
 
-/// A classifier of pictures. Its parameters and buffers are those of torch::nn::Module.
+/// A network of parts, one behind the other. Its parameters and buffers are those of torch::nn::Module.
 class Model : public torch::nn::Module {
   public:
     /// The scores of every class, before softmax.
     ///
-    /// pictures  (B, 3, 32, 32) float32, normalised.
-    /// Returns   (B, classes); float32, or bfloat16 under autocast.
-    at::Tensor forward(at::Tensor pictures);
+    /// inputs    of pictures (B, 3, 32, 32) float32, normalised; of text (B, T) int64.
+    /// Returns   (B, classes), or (B, T, tokens); float32, or bfloat16 under autocast.
+    at::Tensor forward(at::Tensor inputs);
 
     /// What forward() does, one after the other: a layer or a block each. Together they have the model's
     /// parameters, in its order. Valid while the model lives.

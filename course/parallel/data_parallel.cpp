@@ -23,16 +23,16 @@ DataParallel::DataParallel(
     }
 }
 
-at::Tensor DataParallel::forward(const at::Tensor& pictures) {
+at::Tensor DataParallel::forward(const at::Tensor& inputs) {
     const std::vector<at::Tensor> tensors = nn::tensors_of(model());
     const std::vector<at::Tensor> buffers = model().buffers();
 
     // What is scattered are the rows' numbers: by its first one a replica knows which it is.
-    const at::Tensor rows = at::arange(pictures.size(0));
-    const int p = static_cast<int>(std::min(pictures.size(0), std::ssize(replicas_)));
+    const at::Tensor rows = at::arange(inputs.size(0));
+    const int p = static_cast<int>(std::min(inputs.size(0), std::ssize(replicas_)));
     std::map<std::size_t, nn::Model*> replica_of;
     for (int r = 0; r < p; ++r) {
-        const auto size = static_cast<std::size_t>(pictures.size(0));
+        const auto size = static_cast<std::size_t>(inputs.size(0));
         replica_of[chunk_bounds(size, p, r).begin] = replicas_[static_cast<std::size_t>(r)].get();
     }
     std::vector<at::Tensor> first_buffers;
@@ -47,7 +47,7 @@ at::Tensor DataParallel::forward(const at::Tensor& pictures) {
         const Autocast autocast(
             options_.dtype == "bf16", at::kCPU
         );  // a thread of its own begins without
-        return nn::functional_call(replica, copies, pictures.narrow(0, begin, part.size(0)));
+        return nn::functional_call(replica, copies, inputs.narrow(0, begin, part.size(0)));
     };
     at::Tensor scores = data_parallel(run_replica, tensors, rows, p);
 

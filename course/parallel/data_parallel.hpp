@@ -15,7 +15,7 @@ class DataParallel final : public Replicas {
     );
 
     /// Buffers, such as a normalisation's statistics, become those of replica 0, as in PyTorch.
-    at::Tensor forward(const at::Tensor& pictures) override;
+    at::Tensor forward(const at::Tensor& inputs) override;
 
     /// Nothing: backward() has added the replicas' gradients up.
     void exchange_gradients() override;

@@ -49,8 +49,8 @@ class Strategy {
     /// The gradients of the step before are gone.
     virtual void zero_gradients() = 0;
 
-    /// (B, 3, 32, 32) -> (B, 10), with this rank's pictures, in training and in evaluation.
-    virtual at::Tensor forward(const at::Tensor& pictures) = 0;
+    /// The scores of this rank's examples, in training and in evaluation: of pictures (B, 10), of text (B, T, 256).
+    virtual at::Tensor forward(const at::Tensor& inputs) = 0;
 
     /// Calls `body`, in which every rank may call forward() as often as it likes, without autograd: the ranks'
     /// shares of a test set need not be equal.

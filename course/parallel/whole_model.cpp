@@ -50,8 +50,8 @@ WholeModel::WholeModel(
 
 void WholeModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
-at::Tensor WholeModel::forward(const at::Tensor& pictures) {
-    return model_->forward(pictures);
+at::Tensor WholeModel::forward(const at::Tensor& inputs) {
+    return model_->forward(inputs);
 }
 
 void WholeModel::expect_equal(std::size_t done) const {

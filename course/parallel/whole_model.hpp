@@ -11,7 +11,7 @@ namespace dist::trainer {
 
 class WholeModel : public Strategy {
   public:
-    at::Tensor forward(const at::Tensor& pictures) override;
+    at::Tensor forward(const at::Tensor& inputs) override;
 
     /// Nothing: for ways that backward needs not know of.
     void prepare_for_backward(const at::Tensor& loss) override;

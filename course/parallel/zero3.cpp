@@ -41,11 +41,11 @@ void ShardedModel::zero_gradients() {
     zero_->zero_grad();
 }
 
-at::Tensor ShardedModel::forward(const at::Tensor& pictures) {
+at::Tensor ShardedModel::forward(const at::Tensor& inputs) {
     if (has_weights_) {
-        return model_->forward(pictures);
+        return model_->forward(inputs);
     }
-    at::Tensor x = pictures;
+    at::Tensor x = inputs;
     for (std::size_t u = 0; u < model_->parts().size(); ++u) {
         x = zero_->forward(u, [&] { return model_->parts()[u].forward(x); });
     }

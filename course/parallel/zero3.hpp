@@ -18,7 +18,7 @@ class ShardedModel final : public Strategy {
     void zero_gradients() override;
 
     /// Part by part, each with its weights while it computes; in with_weights() the whole at once.
-    at::Tensor forward(const at::Tensor& pictures) override;
+    at::Tensor forward(const at::Tensor& inputs) override;
     void prepare_for_backward(const at::Tensor& loss) override;
 
     /// Nothing: backward did, in its own time.

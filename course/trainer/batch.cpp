@@ -13,7 +13,7 @@ nn::Batch make_batch(
     const auto size = static_cast<std::int64_t>(numbers.size());
     const auto side = static_cast<std::int64_t>(data::kSide);
     nn::Batch batch{at::empty({size, 3, side, side}, at::kFloat), at::empty({size}, at::kLong)};
-    const std::span floats(batch.pictures.data_ptr<float>(), numbers.size() * data::kPictureBytes);
+    const std::span floats(batch.inputs.data_ptr<float>(), numbers.size() * data::kPictureBytes);
     const std::span labels(batch.labels.data_ptr<std::int64_t>(), numbers.size());
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const std::size_t number = numbers[i];

@@ -114,9 +114,9 @@ void LoopParts::zero_gradients() {
 }
 
 // Scores in float32, in bfloat16 on the way if asked for.
-at::Tensor LoopParts::forward(const at::Tensor& pictures) {
+at::Tensor LoopParts::forward(const at::Tensor& inputs) {
     const Autocast autocast(options_.dtype == "bf16", device_.type());
-    return strategy_->forward(pictures).to(at::kFloat);
+    return strategy_->forward(inputs).to(at::kFloat);
 }
 
 at::Tensor LoopParts::loss(const at::Tensor& scores, const at::Tensor& labels) {

@@ -51,7 +51,7 @@ class LoopParts final : public TrainingParts {
     void train(bool on) override;
     nn::Batch next_batch() override;
     void zero_gradients() override;
-    at::Tensor forward(const at::Tensor& pictures) override;
+    at::Tensor forward(const at::Tensor& inputs) override;
     at::Tensor loss(const at::Tensor& scores, const at::Tensor& labels) override;
     void exchange_gradients() override;
     void optimizer_step() override;

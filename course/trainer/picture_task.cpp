@@ -97,7 +97,7 @@ nn::Batch PictureTask::take(
     }
     const auto format =
         options_.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-    batch.pictures = batch.pictures.contiguous(format);
+    batch.inputs = batch.inputs.contiguous(format);
     return batch;
 }
 

@@ -24,7 +24,7 @@ nn::Batch batch_of(const data::Windows& windows, std::span<const std::size_t> nu
     const auto context = static_cast<std::int64_t>(windows.context());
     const auto size = static_cast<std::int64_t>(numbers.size());
     nn::Batch batch{at::empty({size, context}, at::kLong), at::empty({size, context}, at::kLong)};
-    auto* in = batch.pictures.data_ptr<std::int64_t>();
+    auto* in = batch.inputs.data_ptr<std::int64_t>();
     auto* out = batch.labels.data_ptr<std::int64_t>();
     for (const std::size_t number : numbers) {
         const auto window = windows.window(number);
@@ -88,7 +88,7 @@ TestResult TextTask::test(
     for (std::size_t i = 0; i < numbers.size(); i += options_.batch) {
         const std::size_t size = std::min(options_.batch, numbers.size() - i);
         const nn::Batch batch = batch_of(text_.test, std::span(numbers).subspan(i, size));
-        const at::Tensor scores = forward(batch.pictures);
+        const at::Tensor scores = forward(batch.inputs);
         const auto count = static_cast<double>(batch.labels.numel());
         const at::Tensor loss =
             at::cross_entropy_loss(scores.flatten(0, 1), batch.labels.flatten());

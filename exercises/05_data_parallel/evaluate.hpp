@@ -24,10 +24,10 @@ struct Evaluation {
 /// rank returns the same two counts, which are those of one rank alone: accuracy is
 /// correct / counted, and no mean of the ranks' accuracies.
 ///
-/// forward  the model: pictures (B, ...) -> scores (B, classes) float32, B >= 1, in any order in
+/// forward  the model: inputs (B, ...) -> scores (B, classes) float32, B >= 1, in any order in
 ///          memory. It is called without autograd (no gradient is recorded), and only where the rank
 ///          has examples. Afterwards autograd is as it was before, also if forward throws.
-/// load     makes a batch, `pictures` and `labels`, of the examples with these numbers,
+/// load     makes a batch, `inputs` and `labels`, of the examples with these numbers,
 ///          of 0 to n-1.
 /// n        examples in the set, 0 <= n < 2^24 (so that a float holds every count). Which of them are
 ///          whose is free; ranks may have unequal numbers, by one at most, and none where n < p.

@@ -38,14 +38,14 @@ class TrainingParts {
     /// batch), false for evaluation.
     virtual void train(bool on) = 0;
 
-    /// This rank's examples, `pictures` and `labels`, for the step that step() says.
+    /// This rank's examples, `inputs` and `labels`, for the step that step() says.
     virtual nn::Batch next_batch() = 0;
 
     /// No parameter has a gradient any more: backward() adds to what is there.
     virtual void zero_gradients() = 0;
 
-    /// pictures (B, 3, 32, 32) -> scores (B, 10).
-    virtual at::Tensor forward(const at::Tensor& pictures) = 0;
+    /// What the model makes of the inputs: of pictures (B, 3, 32, 32), scores (B, 10).
+    virtual at::Tensor forward(const at::Tensor& inputs) = 0;
 
     /// One number, the mean over this rank's batch: loss.backward() gives its gradients.
     virtual at::Tensor loss(const at::Tensor& scores, const at::Tensor& labels) = 0;

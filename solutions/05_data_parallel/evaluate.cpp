@@ -30,7 +30,7 @@ Evaluation evaluate(
     for (std::size_t begin = 0; begin < share.size(); begin += batch) {
         const std::size_t size = std::min(batch, share.size() - begin);
         const nn::Batch part = load(std::span(share).subspan(begin, size));
-        const at::Tensor guesses = forward(part.pictures).argmax(1);
+        const at::Tensor guesses = forward(part.inputs).argmax(1);
         correct += guesses.eq(part.labels).sum().item<std::int64_t>();
     }
 

@@ -7,7 +7,7 @@ namespace dist {
 void train_step(TrainingParts& parts) {
     const nn::Batch batch = parts.next_batch();
     parts.zero_gradients();
-    const at::Tensor loss = parts.loss(parts.forward(batch.pictures), batch.labels);
+    const at::Tensor loss = parts.loss(parts.forward(batch.inputs), batch.labels);
     loss.backward();             // this rank's gradients,
     parts.exchange_gradients();  // everyone's,
     parts.optimizer_step();      // and only then the step

@@ -82,7 +82,7 @@ class SmallParts final : public TrainingParts {
         called("forward");
         expect(training_, "forward", "the model is not in training: train(true) comes before");
         expect(
-            pictures.is_same(batch_.pictures), "forward", "these are not the pictures of the batch"
+            pictures.is_same(batch_.inputs), "forward", "these are not the pictures of the batch"
         );
         return pictures.matmul(weights_);
     }
@@ -172,7 +172,7 @@ class SmallParts final : public TrainingParts {
             weights.mutable_grad() = at::Tensor();
             for (int rank = 0; rank < comm_.size(); ++rank) {
                 const nn::Batch part = batch(step, rank);
-                const at::Tensor loss = part.pictures.matmul(weights).sub(part.labels).square();
+                const at::Tensor loss = part.inputs.matmul(weights).sub(part.labels).square();
                 loss.mean().div(comm_.size()).backward();
             }
             const c10::AutoGradMode no_grad(false);

@@ -26,7 +26,7 @@ TEST_CASE("a device cuts and augments the batches of the host, bit for bit", "[t
         const nn::Batch wanted =
             trainer::make_batch(pictures, numbers, [&](std::size_t) { return views[next++]; });
         const nn::Batch batch = on_device.batch(numbers, views);
-        CHECK(batch.pictures.equal(wanted.pictures));
+        CHECK(batch.inputs.equal(wanted.inputs));
         CHECK(batch.labels.equal(wanted.labels));
     }
 }

@@ -67,7 +67,7 @@ Contestant::Contestant(std::shared_ptr<nn::Model> model)
     : model_(std::move(model)), parameters_(model_->parameters()) {}
 
 at::Tensor Contestant::loss(const nn::Batch& batch) const {
-    return at::cross_entropy_loss(model_->forward(batch.pictures), batch.labels);
+    return at::cross_entropy_loss(model_->forward(batch.inputs), batch.labels);
 }
 
 void Contestant::zero_gradients() const {

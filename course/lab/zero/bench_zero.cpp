@@ -52,7 +52,7 @@ class Way {
             const MemoryScope scope(MemoryKind::activations);
             strategy_->zero_gradients();
             const at::Tensor loss =
-                at::cross_entropy_loss(strategy_->forward(batch.pictures), batch.labels);
+                at::cross_entropy_loss(strategy_->forward(batch.inputs), batch.labels);
             done();
             strategy_->prepare_for_backward(loss);
             loss.backward();

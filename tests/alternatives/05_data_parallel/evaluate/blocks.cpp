@@ -29,7 +29,7 @@ Evaluation evaluate(
         std::vector<std::size_t> numbers(std::min(batch, block.end - begin));
         std::iota(numbers.begin(), numbers.end(), begin);
         const nn::Batch examples = load(numbers);
-        const at::Tensor scores = forward(examples.pictures).contiguous();
+        const at::Tensor scores = forward(examples.inputs).contiguous();
         const float* score = scores.data_ptr<float>();
         const auto* label = examples.labels.data_ptr<std::int64_t>();
         for (std::int64_t i = 0; i < scores.size(0); ++i) {

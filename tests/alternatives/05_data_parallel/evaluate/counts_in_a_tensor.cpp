@@ -21,7 +21,7 @@ Evaluation evaluate(
     std::vector<std::size_t> numbers;
     const auto count = [&] {
         const nn::Batch examples = load(numbers);
-        const at::Tensor guesses = forward(examples.pictures).argmax(-1);
+        const at::Tensor guesses = forward(examples.inputs).argmax(-1);
         counts[0].add_(guesses.eq(examples.labels).sum());
         counts[1].add_(examples.labels.size(0));
         numbers.clear();

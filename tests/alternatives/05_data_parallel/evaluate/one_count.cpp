@@ -35,7 +35,7 @@ Evaluation evaluate(
     for (int i = 0; i < calls; ++i) {
         const Chunk part = chunk_bounds(share.size(), calls, i);
         const nn::Batch examples = load(std::span(share).subspan(part.begin, part.size()));
-        const at::Tensor guesses = std::get<1>(score(examples.pictures).max(1));
+        const at::Tensor guesses = std::get<1>(score(examples.inputs).max(1));
         correct[0] += guesses.eq(examples.labels).sum().item<float>();
     }
     ring_all_reduce(correct, ReduceOp::sum, comm);

@@ -6,7 +6,7 @@ namespace dist {
 void train_step(TrainingParts& parts) {
     parts.zero_gradients();
     const nn::Batch batch = parts.next_batch();
-    at::Tensor loss = parts.loss(parts.forward(batch.pictures), batch.labels);
+    at::Tensor loss = parts.loss(parts.forward(batch.inputs), batch.labels);
     loss.backward();
     parts.exchange_gradients();
     parts.optimizer_step();
