@@ -20,7 +20,8 @@ using Module = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 /// so that gradients add up and hooks are called as ever. If none requires a gradient, the result does not.
 ///
 /// module  called once here; and, if the result requires a gradient, once in each backward that comes to it, with
-///         autograd on. It is given leaves with the memory of the inputs. It may call recompute.
+///         autograd on. It is given leaves with the memory of the inputs. It may call recompute. With Zero3 recompute
+///         stands within forward(unit, ...), not around it.
 /// inputs  of any dtype and number; some may require no gradient.
 ///
 /// Random numbers are those of LibTorch's default generator on the host. In backward module gets those of its first
