@@ -5,7 +5,6 @@
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -28,18 +27,6 @@ namespace {
 /// Runs a body on one rank: recompute sends nothing.
 void alone(const std::function<void()>& body) {
     on_ranks({1}, [&](const Communicator&) { body(); });
-}
-
-/// "none", or the type of what backward throws.
-std::string error_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const c10::Error&) {
-        return "c10::Error";
-    } catch (const std::logic_error&) {
-        return "std::logic_error";
-    }
-    return "none";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/rand.h>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,18 @@ inline Comparison as_plain(const std::function<Tensors(const Call& call)>& body)
         }
     }
     return {};
+}
+
+/// "none", or the type of what backward throws.
+inline std::string error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const c10::Error&) {
+        return "c10::Error";
+    } catch (const std::logic_error&) {
+        return "std::logic_error";
+    }
+    return "none";
 }
 
 }  // namespace dist::harness
