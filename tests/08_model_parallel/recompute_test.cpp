@@ -1,0 +1,339 @@
+// What recompute must do: give what the module gives, to the bit, and hold nothing of it until backward.
+#include "exercises/08_model_parallel/recompute.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include "course/nn/autocast_state.hpp"
+#include "course/nn/gradient_hook.hpp"
+#include "tests/08_model_parallel/recompute_costs.hpp"
+#include "tests/08_model_parallel/recompute_stages.hpp"
+#include "tests/08_model_parallel/recompute_throws.hpp"
+#include "tests/08_model_parallel/recomputed.hpp"
+#include "tests/harness/words/calls.hpp"
+#include "tests/harness/words/two_alive.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+/// Runs a body on one rank: recompute sends nothing.
+void alone(const std::function<void()>& body) {
+    on_ranks({1}, [&](const Communicator&) { body(); });
+}
+
+}  // namespace
+
+TEST_CASE("values and gradients are those of the module, to the bit") {
+    alone([] {
+        const Comparison result = as_plain([](const Call& call) {
+            const Chain chain;
+            const at::Tensor y = chain.forward(call);
+            loss_of(y).backward();
+            Tensors all = chain.gradients();
+            all.push_back(y);
+            return all;
+        });
+        INFO("gradients of x, then of weights and bias of each of three blocks; then the output");
+        CHECK(result);
+    });
+}
+
+TEST_CASE("backward has forward's random numbers, and those after it are as if nothing had been") {
+    alone([] {
+        const Comparison result = as_plain([](const Call& call) {
+            const Chain chain;
+            const at::Tensor y = chain.forward(call);
+            const at::Tensor between = at::rand({3});
+            loss_of(y).backward();
+            const at::Tensor after = at::rand({3});
+            return Tensors{between, after, chain.x.grad()};
+        });
+        INFO("dropout; random numbers between forward and backward, after it, and x's gradient");
+        CHECK(result);
+    });
+}
+
+TEST_CASE("leaves that module reads get their gradients, also where no input requires one") {
+    alone([] {
+        const Comparison result = as_plain([](const Call& call) {
+            const at::Tensor table = filled({5, 3}, 0, 1).requires_grad_();
+            const at::Tensor other = filled({3}, 0, 2).requires_grad_();
+            const Module look_up = [&](const Tensors& inputs) {
+                return table.index_select(0, inputs[0]).mul(other).add(other);
+            };
+            const at::Tensor numbers = at::arange(4, at::kLong).remainder(3);
+            loss_of(call(look_up, {numbers})).backward();
+            return Tensors{table.grad(), other.grad()};
+        });
+        CHECK(result);
+    });
+}
+
+TEST_CASE("several inputs: one depends on another, one is given twice, one requires no gradient") {
+    alone([] {
+        const Comparison result = as_plain([](const Call& call) {
+            const at::Tensor x = filled({6}, 0, 1).requires_grad_();
+            const at::Tensor h = x.mul(x);
+            const at::Tensor mask = filled({6}, 0, 2);
+            const Module module = [&](const Tensors& in) {
+                return in[0].mul(in[1]).add(in[2].mul(in[3])).mul(x);
+            };
+            const at::Tensor y = call(module, {x, h, x, mask});
+            loss_of(y.add(h)).backward();
+            return Tensors{x.grad(), y};
+        });
+        CHECK(result);
+        INFO("an input that requires no gradient has none");
+        const at::Tensor frozen = at::ones({2});
+        recompute(
+            [](const Tensors& in) { return in[0].mul(in[1]); },
+            {frozen, at::ones({2}).requires_grad_()}
+        )
+            .sum()
+            .backward();
+        CHECK_FALSE(frozen.grad().defined());
+    });
+}
+
+TEST_CASE("module may return its input, a view of it, or a leaf") {
+    alone([] {
+        const at::Tensor leaf = at::ones({4}).requires_grad_();
+        const std::vector<Module> modules = {
+            [](const Tensors& in) { return in[0]; },
+            [](const Tensors& in) {
+                return in[0].view({2, 2});
+            },
+            [&](const Tensors&) { return leaf; }};
+        for (std::size_t i = 0; i < modules.size(); ++i) {
+            INFO("module " << i << " of these three");
+            const Comparison result = as_plain([&](const Call& call) {
+                leaf.mutable_grad().reset();
+                const at::Tensor x = filled({4}, 0, 1).requires_grad_();
+                const at::Tensor y = call(modules[i], {x.mul(2)});
+                loss_of(y).backward();
+                return Tensors{y, x.grad(), leaf.grad()};
+            });
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("module is called once in forward and once in each backward, and not where none will come"
+) {
+    alone([] {
+        Calls calls;
+        const at::Tensor x = filled({4}, 0, 1).requires_grad_();
+        const Module module = [&](const Tensors& in) {
+            calls.note("module");
+            return in[0].tanh();
+        };
+        const auto backward = [&](const at::Tensor& y, bool retain) {
+            calls.note("backward");
+            y.sum().backward({}, retain);
+        };
+        const at::Tensor y = recompute(module, {x});
+        backward(y, true);
+        const at::Tensor once = x.grad().clone();
+        backward(y, false);
+        const Comparison twice = identical(x.grad(), once.mul(2));
+        CHECK(twice);
+        const Comparison recomputed =
+            calls.are({"module", "backward", "module", "backward", "module"});
+        CHECK(recomputed);
+        calls.forget();
+        CHECK_FALSE(recompute(module, {x.detach()}).requires_grad());
+        {
+            const c10::AutoGradMode off(false);
+            CHECK_FALSE(recompute(module, {x}).requires_grad());
+        }
+        INFO("nothing requires a gradient, or autograd is off: a call each");
+        const Comparison no_more = calls.are({"module", "module"});
+        CHECK(no_more);
+    });
+}
+
+TEST_CASE("recompute may stand in recompute") {
+    alone([] {
+        Calls calls;
+        const Comparison result = as_plain([&](const Call& call) {
+            calls.forget();
+            const Block inner(1);
+            const Block outer(3);
+            const at::Tensor x = filled({4, 6}, 0, 7).div(16).requires_grad_();
+            const Module in = [&](const Tensors& inputs) {
+                calls.note("inner");
+                return inner.forward(inputs[0]);
+            };
+            const Module out = [&](const Tensors& inputs) {
+                calls.note("outer");
+                return outer.forward(call(in, {inputs[0].mul(2)}));
+            };
+            const at::Tensor y = call(out, {x});
+            loss_of(y).backward();
+            return Tensors{y, x.grad(), inner.weights.grad(), outer.weights.grad(), at::rand({3})};
+        });
+        CHECK(result);
+        const Comparison all = calls.are({"outer", "inner", "outer", "inner", "inner"});
+        CHECK(all);
+    });
+}
+
+TEST_CASE("autocast is in backward what it was in forward, whatever it is around them") {
+    alone([] {
+        const nn::AutocastState before = nn::AutocastState::now();
+        for (const bool in_forward : {true, false}) {
+            for (const bool in_backward : {true, false}) {
+                INFO("autocast in forward: " << in_forward << ", around backward: " << in_backward);
+                const Comparison result = as_plain([&](const Call& call) {
+                    const Chain chain;
+                    at::Tensor loss;
+                    {
+                        const nn::AutocastScope scope({in_forward, at::kBFloat16});
+                        loss = loss_of(chain.forward(call));
+                    }
+                    const nn::AutocastScope scope({in_backward, at::kBFloat16});
+                    loss.backward();
+                    CHECK(nn::AutocastState::now().enabled == in_backward);
+                    return chain.gradients();
+                });
+                CHECK(result);
+            }
+        }
+        CHECK((nn::AutocastState::now() == before));
+    });
+}
+
+TEST_CASE("hooks of a parameter are called once in a backward, when all of its gradient is there") {
+    alone([] {
+        const Block block(1);
+        const Module module = [&](const Tensors& in) { return block.forward(in[0]); };
+        Calls calls;
+        const nn::GradientHook hook(block.weights, [&] {
+            calls.note("weights");
+            nn::at_end_of_backward([&] { calls.note("end"); });
+        });
+        const at::Tensor x = filled({4, 6}, 0, 7).requires_grad_();
+        const nn::GradientHook last(x, [&] { calls.note("x"); });
+        const at::Tensor h = recompute(module, {x});
+        recompute(module, {h}).sum().backward();
+        INFO("a parameter of two blocks, and x; then backward has ended");
+        const std::vector<std::string> either =
+            calls.all().front() == "x" ? std::vector<std::string>{"x", "weights", "end"}
+                                       : std::vector<std::string>{"weights", "x", "end"};
+        const Comparison once = calls.are(either);
+        CHECK(once);
+    });
+}
+
+TEST_CASE("autograd::grad gets the gradients of leaves and inputs, and leaves .grad alone") {
+    alone([] {
+        const Comparison result = as_plain([](const Call& call) {
+            const Chain chain;
+            Tensors wanted = {chain.x, chain.blocks[1].weights};
+            Tensors found = torch::autograd::grad(
+                {loss_of(chain.forward(call))}, wanted, {}, {}, false, /*allow_unused=*/true
+            );
+            for (const at::Tensor& untouched : chain.gradients()) {
+                CHECK_FALSE(untouched.defined());
+            }
+            return found;
+        });
+        CHECK(result);
+    });
+}
+
+TEST_CASE("what module throws comes out, in forward and in backward, and leaves all as it was") {
+    alone(throws_and_leaves_all);
+}
+
+TEST_CASE("what cannot be computed again as it was is refused out of backward") {
+    alone([] {
+        const at::Tensor x = filled({4}, 0, 1).requires_grad_();
+        const at::Tensor w = filled({4}, 0, 2).requires_grad_();
+        const at::Tensor h = x.mul(1);
+        const Module module = [&](const Tensors& in) { return in[0].add(w).tanh(); };
+        const auto change = [](const at::Tensor& tensor) {
+            const c10::AutoGradMode off(false);
+            tensor.add_(1);
+        };
+        at::Tensor y = recompute(module, {h}).sum();
+        {
+            INFO("create_graph: its derivative is to be differentiated again");
+            CHECK(error_of([&] { y.backward({}, true, true); }) == "std::logic_error");
+        }
+        change(h);
+        {
+            INFO("an input was changed in place");
+            CHECK(error_of([&] { y.backward(); }) == "c10::Error");
+        }
+        y = recompute(module, {h}).sum();
+        change(w);
+        {
+            INFO("a leaf was changed in place");
+            CHECK(error_of([&] { y.backward(); }) == "c10::Error");
+        }
+        y = recompute(module, {h}).sum();
+        CHECK(error_of([&] { y.backward(); }) == "none");
+        INFO("backward once more, and the first one did not retain the graph");
+        CHECK(error_of([&] { y.backward(); }) == "c10::Error");
+    });
+}
+
+TEST_CASE(
+    "between forward and backward the inputs are held, to the byte, and one segment in backward"
+) {
+    alone(holds_inputs_alone);
+}
+
+TEST_CASE("autocast keeps no narrow copy of an input until it ends") {
+    alone(autocast_keeps_no_narrow_copy);
+}
+
+TEST_CASE("two segments know nothing of each other, whichever goes back first") {
+    two_alive(
+        "recompute",
+        [](std::size_t which, const Communicator&) {
+            const auto block = std::make_shared<Block>(which + 1);
+            const auto x = std::make_shared<at::Tensor>(filled({4, 6}, 0, which).requires_grad_());
+            const auto y = std::make_shared<at::Tensor>();
+            const auto forward = [=](const Call& call) {
+                seed_generator(which);
+                *y = call([=](const Tensors& in) { return block->forward(in[0]); }, {*x});
+            };
+            return Life{
+                .calls = {[=] { forward(recompute); }, [=] { loss_of(*y).backward(); }},
+                .outcome = [=] {
+                    const at::Tensor got = x->grad();
+                    x->mutable_grad().reset();
+                    forward(plain);
+                    loss_of(*y).backward();
+                    return identical(got, x->grad());
+                }};
+        },
+        {1}
+    );
+}
+
+TEST_CASE("zero2 and zero3 train with recompute as without, for the same messages") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        for (const int stage : {2, 3}) {
+            INFO("ZeRO-" << stage << ", two steps; each rank's shards");
+            Traffic as_ever;
+            Traffic traffic;
+            const std::vector<float> expected = trained_by_zero(stage, plain, as_ever, comm);
+            const std::vector<float> got = trained_by_zero(stage, recompute, traffic, comm);
+            const Comparison weights = same(got, expected);
+            CHECK(weights);
+            CHECK(traffic.messages_sent == as_ever.messages_sent);
+            CHECK(traffic.bytes_sent == as_ever.bytes_sent);
+        }
+    });
+}

@@ -1,0 +1,308 @@
+// What redistribute must do: values and gradients of every pair of placements, for the bytes of the table.
+#include "exercises/08_model_parallel/redistribute.hpp"
+
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include "tests/08_model_parallel/placed.hpp"
+#include "tests/08_model_parallel/redistribute_costs.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/zoo.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "This exercise stands on your own collectives.");
+
+constexpr Placement kReplicate = Placement::replicate();
+constexpr Placement kPartial = Placement::partial();
+
+/// p divides no dimension; fewer rows than ranks; no element; one dimension; none.
+const std::vector<Shape> kUneven = {{5, 7}, {2, 9, 3}, {0, 5}, {7}, {}};
+
+/// What the gradient of a result may be.
+std::vector<Placement> gradients_of(Placement to) {
+    return to.kind == Kind::shard ? std::vector{to} : std::vector{kReplicate, kPartial};
+}
+
+/// Values of all pairs, forward.
+void moves(const Shape& shape, const Communicator& comm) {
+    const Whole whole(shape, 1, comm);
+    for_all_ways(shape, [&](Placement from, Placement to) {
+        const at::Tensor result = redistribute(whole.part(from), from, to, shape, comm);
+        const Comparison moved = is_moved(result, whole, from, to);
+        CHECK(moved);
+    });
+}
+
+/// Gradients of all pairs, whatever that of the result is.
+void goes_back(const Shape& shape, const Communicator& comm) {
+    const Whole whole(shape, 1, comm);
+    const Whole gradient(shape, 2, comm);
+    for_all_ways(shape, [&](Placement from, Placement to) {
+        for (const Placement back : gradients_of(to)) {
+            const at::Tensor local = whole.part(from).requires_grad_();
+            const bool is_usual = back == (to.kind == Kind::shard ? to : kReplicate);
+            const auto said = is_usual ? std::nullopt : std::optional(back);
+            const at::Tensor result = redistribute(local, from, to, shape, comm, said);
+            result.backward(gradient.part(back));
+            INFO("the result's gradient is " << name_of(back));
+            const Comparison comes = is_gradient(local.grad(), gradient, from);
+            CHECK(comes);
+        }
+    });
+}
+
+void costs_as_the_table_says(const Shape& shape, const Communicator& comm) {
+    const int p = comm.size();
+    const Whole whole(shape, 1, comm);
+    for_all_ways(shape, [&](Placement from, Placement to) {
+        for (const Placement back : gradients_of(to)) {
+            const at::Tensor local = whole.part(from).requires_grad_();
+            const at::Tensor gradient = whole.part(back);
+            at::Tensor result;
+            const Traffic forward =
+                record(comm, [&] { result = redistribute(local, from, to, shape, comm, back); });
+            const Traffic backward = record(comm, [&] { result.backward(gradient); });
+            {
+                INFO("forward");
+                const Comparison spent = costs(forward, from, to, shape, p);
+                CHECK(spent);
+            }
+            const Placement home = from.kind == Kind::shard ? from : kReplicate;
+            INFO("backward: from " << name_of(back) << " to " << name_of(home));
+            const Comparison spent = costs(backward, back, home, shape, p);
+            CHECK(spent);
+        }
+    });
+}
+
+}  // namespace
+
+TEST_CASE("redistribute moves a tensor from every placement to every other") {
+    on_ranks({3, 2, 4, 1}, [](const Communicator& comm) { moves(kEven, comm); });
+}
+
+TEST_CASE("redistribute takes the gradient from every placement back to where the tensor was") {
+    on_ranks({3, 2, 4, 1}, [](const Communicator& comm) { goes_back(kEven, comm); });
+}
+
+TEST_CASE("gradient_of keeps a shard, and is replicated for what has the whole's shape") {
+    on_ranks({1}, [](const Communicator&) {
+        CHECK((gradient_of(Placement::shard(3)) == Placement::shard(3)));
+        CHECK((gradient_of(kReplicate) == kReplicate));
+        INFO("the gradient of a sum is the same for each summand");
+        CHECK((gradient_of(kPartial) == kReplicate));
+    });
+}
+
+TEST_CASE("forward and backward send what the table says, to the byte") {
+    on_ranks({3, 2, 4, 1}, [](const Communicator& comm) { costs_as_the_table_says(kEven, comm); });
+}
+
+TEST_CASE("p need not divide the sizes, and a rank may have nothing") {
+    on_ranks({3, 2, 4, 1}, [](const Communicator& comm) {
+        for (const Shape& shape : kUneven) {
+            moves(shape, comm);
+            goes_back(shape, comm);
+        }
+        costs_as_the_table_says(kUneven[0], comm);
+    });
+}
+
+TEST_CASE("local and its gradient may lie in memory in any way") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Shape shape = {5, 6};
+        for (std::size_t i = 0; i < std::size(kLayouts); ++i) {
+            const auto shift = static_cast<std::size_t>(comm.rank());
+            const Layout layout = kLayouts[(i + shift) % std::size(kLayouts)];
+            // all rows are equal, so that an expanded tensor repeats its first row rightly
+            Whole whole(shape, 1, comm);
+            for (at::Tensor* const tensor : {&whole.summand, &whole.sum}) {
+                *tensor = tensor->narrow(0, 0, 1).expand(shape);
+            }
+            for_all_ways(shape, [&](Placement from, Placement to) {
+                INFO("it is " << name_of(layout) << ", and on each rank in another way");
+                const at::Tensor local = laid_out(whole.part(from), layout).requires_grad_();
+                const at::Tensor result = redistribute(local, from, to, shape, comm, {});
+                const Comparison moved = is_moved(result, whole, from, to);
+                CHECK(moved);
+                const Placement back = to.kind == Kind::shard ? to : kReplicate;
+                result.backward(laid_out(whole.part(back), layout));
+                INFO("and so is the result's gradient");
+                const Comparison comes = is_gradient(local.grad(), whole, from);
+                CHECK(comes);
+            });
+        }
+    });
+}
+
+TEST_CASE("the result has memory of its own, exactly as much as it needs, and local stays") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const Whole whole(kEven, 1, comm);
+        for_all_ways(kEven, [&](Placement from, Placement to) {
+            const at::Tensor local = whole.part(from);
+            const auto as_before = as_now({local});
+            const at::Tensor result = redistribute(local, from, to, kEven, comm);
+            const Comparison left = as_before();
+            CHECK(left);
+            if (from == to) {
+                INFO("nothing changes: no element is copied");
+                CHECK(result.data_ptr() == local.data_ptr());
+            } else {
+                const Comparison alone = stands_alone(result);
+                CHECK(alone);
+                CHECK(result.data_ptr() != local.data_ptr());
+            }
+        });
+    });
+}
+
+TEST_CASE("redistribute has a second derivative") {
+    on_ranks({2, 3, 1}, [](const Communicator& comm) {
+        const Shape shape = {4, 3};
+        const Whole whole(shape, 1, comm);
+        const Whole first(shape, 2, comm);
+        const Whole second(shape, 3, comm);
+        Whole expected(shape, 4, comm);
+        expected.sum = first.sum.mul(second.sum).mul(2);
+        for_all_ways(shape, [&](Placement from, Placement to) {
+            if (to.kind == Kind::partial) {
+                return;  // of summands no square is taken
+            }
+            const at::Tensor local = whole.part(from).requires_grad_();
+            const at::Tensor result = redistribute(local, from, to, shape, comm);
+            const at::Tensor square = result.mul(result).mul(first.part(to)).sum();
+            const at::Tensor once =
+                torch::autograd::grad({square}, {local}, {}, true, /*create_graph=*/true)[0];
+            const Placement home = from.kind == Kind::shard ? from : kReplicate;
+            INFO("of the sum of a x^2, the derivative of the sum of b times its derivative: 2 a b");
+            REQUIRE(once.requires_grad());
+            once.mul(second.part(home)).sum().backward();
+            const Comparison twice = is_gradient(local.grad(), expected, from);
+            CHECK(twice);
+        });
+    });
+}
+
+TEST_CASE("with partial gradients redistribute is what cut layers need before and after them") {
+    on_ranks({2, 3, 4, 1}, [](const Communicator& comm) {
+        const Shape rows = {5, 3};
+        for (const Placement outside : {kReplicate, Placement::shard(0)}) {
+            const Whole x(rows, 1, comm);
+            const Whole w(Shape{8, 3}, 2, comm);  // cut by rows: the outputs of a linear layer
+            const Whole v(Shape{3, 8}, 3, comm);  // cut by columns: the inputs of one
+            const Whole gradient(rows, 4, comm);
+            const at::Tensor all_x = x.part(kReplicate).requires_grad_();
+            const at::Tensor all_w = w.part(kReplicate).requires_grad_();
+            at::linear(at::linear(all_x, all_w).relu(), v.sum).backward(gradient.sum);
+
+            const at::Tensor own_x = x.part(outside).requires_grad_();
+            const at::Tensor own_w = w.part(Placement::shard(0)).requires_grad_();
+            const at::Tensor in = redistribute(own_x, outside, kReplicate, rows, comm, kPartial);
+            const at::Tensor summand =
+                at::linear(at::linear(in, own_w).relu(), v.part(Placement::shard(1)));
+            const at::Tensor out = redistribute(summand, kPartial, outside, rows, comm);
+            out.backward(gradient.part(outside));
+            INFO("a layer cut by outputs, relu, one cut by inputs; x is " << name_of(outside));
+            const at::Tensor expected =
+                outside == kReplicate ? all_x.grad() : slice(all_x.grad(), 0, comm);
+            const Comparison of_x = same_tensor(own_x.grad(), expected);
+            CHECK(of_x);
+            const Comparison of_w = same_tensor(own_w.grad(), slice(all_w.grad(), 0, comm));
+            CHECK(of_w);
+        }
+    });
+}
+
+TEST_CASE("redistribute records nothing for backward where nobody asks for a gradient") {
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const Whole whole(kEven, 1, comm);
+        const auto shard = Placement::shard(1);
+        CHECK_FALSE(redistribute(whole.part(shard), shard, kReplicate, kEven, comm).requires_grad()
+        );
+        const at::Tensor local = whole.part(shard).requires_grad_();
+        const c10::AutoGradMode off(false);
+        CHECK_FALSE(redistribute(local, shard, kReplicate, kEven, comm).requires_grad());
+    });
+}
+
+TEST_CASE("redistribute refuses what does not fit, before anything is sent") {
+    on_ranks({2, 3, 1}, [](const Communicator& comm) {
+        const Whole whole(kEven, 1, comm);
+        const auto refused = [&](const std::string& what, const at::Tensor& local, Placement from,
+                                 Placement to, std::optional<Placement> gradient = {}) {
+            const auto call = [&] { redistribute(local, from, to, kEven, comm, gradient); };
+            refuses(comm, what, call, as_now({local}));
+            refuses(comm, what + ", on rank 0 alone", call, as_now({local}), {0});
+        };
+        const at::Tensor all = whole.sum;
+        const Placement cut = Placement::shard(0);
+        refused("to shard(3), of three dimensions", all, kPartial, Placement::shard(3));
+        refused("to shard(-1)", all, kPartial, Placement::shard(-1));
+        refused("from shard(3), of three dimensions", all, Placement::shard(3), kReplicate);
+        refused("from shard(-1)", all, Placement::shard(-1), kReplicate);
+        refused("a tensor of another shape", all.narrow(0, 0, 1), kPartial, kReplicate);
+        refused(
+            "a shard that lacks a row", all.narrow(0, 0, 12 / comm.size() - 1), cut, kReplicate
+        );
+        refused("a tensor of fewer dimensions", all[0], kPartial, cut);
+        refused("double", all.to(at::kDouble), kPartial, kReplicate);
+        refused("an undefined tensor", at::Tensor(), kPartial, kReplicate);
+        refused("a shard whose gradient is partial", all, kPartial, cut, kPartial);
+        refused("a shard whose gradient is another", all, kPartial, cut, Placement::shard(1));
+        refused("a whole whose gradient is a shard", all, kPartial, kReplicate, cut);
+    });
+}
+
+TEST_CASE("a message that fails comes out of redistribute and of backward") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Whole whole(kEven, 1, comm);
+        const Placement cut = Placement::shard(0);
+        const Placement other = Placement::shard(1);
+        using Ways = std::vector<std::pair<Placement, Placement>>;
+        for (const auto& [from, to] :
+             Ways{{cut, kReplicate}, {cut, other}, {kPartial, cut}, {kPartial, kReplicate}}) {
+            INFO("from " << name_of(from) << " to " << name_of(to));
+            const FailingMessages failing;
+            const auto call = [&] { redistribute(whole.part(from), from, to, kEven, comm); };
+            CHECK(answer(comm, call).what == kError);
+        }
+        const at::Tensor local = whole.part(kReplicate).requires_grad_();
+        const at::Tensor result = redistribute(local, kReplicate, cut, kEven, comm);
+        {
+            INFO("backward, to a replicated gradient");
+            const FailingMessages failing;
+            const auto call = [&] { result.backward(whole.part(cut), /*retain_graph=*/true); };
+            CHECK(answer(comm, call).what == kError);
+        }
+        INFO("and once more, without a failure");
+        result.backward(whole.part(cut));
+        const Comparison comes = is_gradient(local.grad(), whole, kReplicate);
+        CHECK(comes);
+    });
+}
+
+TEST_CASE("redistribute takes ranks from the communicator it is given") {
+    on_ranks({4}, [](const Communicator& comm) {
+        INFO("two groups of two, numbered backwards");
+        const Communicator group = comm.split(comm.rank() % 2, -comm.rank());
+        moves({4, 3}, group);
+        goes_back({4, 3}, group);
+    });
+}
+
+TEST_CASE("redistribute is right on 11 ranks", "[many]") {
+    on_ranks({11}, [](const Communicator& comm) {
+        moves({13, 22}, comm);
+        goes_back({13, 22}, comm);
+    });
+}
