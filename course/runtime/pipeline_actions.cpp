@@ -11,7 +11,7 @@
 namespace dist {
 namespace {
 
-using Row = std::vector<Action>;
+using Row = std::vector<PipelineAction>;
 
 constexpr std::array<std::string_view, 8> kWords = {"F",      "I",      "W",      "B",
                                                     "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
@@ -24,8 +24,8 @@ bool take_number(std::string_view& text, int& number) {
     return has_digit && error == std::errc();
 }
 
-Action action_of(std::string_view text) {
-    Action action;
+PipelineAction action_of(std::string_view text) {
+    PipelineAction action;
     std::string_view rest = text;
     if (take_number(rest, action.stage)) {
         const std::string_view word = rest.substr(0, rest.find_first_of("0123456789"));
@@ -72,7 +72,7 @@ std::vector<std::string> columns_of(const std::vector<Slot>& slots, double unit)
 
 }  // namespace
 
-Action peer_of(const Action& message) {
+PipelineAction peer_of(const PipelineAction& message) {
     const auto [stage, kind, i] = message;
     switch (kind) {
         case ActionKind::send_f:
@@ -86,7 +86,7 @@ Action peer_of(const Action& message) {
     }
 }
 
-std::string cell(const Action& action) {
+std::string cell(const PipelineAction& action) {
     return std::to_string(action.stage) +
            std::string(kWords[static_cast<std::size_t>(action.kind)]) +
            std::to_string(action.micro_batch);

@@ -20,12 +20,12 @@ enum class ActionKind {
 };
 
 /// One action. Stages and micro-batches are numbered from 0.
-struct Action {
+struct PipelineAction {
     int stage = 0;
     ActionKind kind = ActionKind::forward;
     int micro_batch = 0;
 
-    auto operator<=>(const Action&) const = default;
+    auto operator<=>(const PipelineAction&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 inline bool is_message(ActionKind kind) {
@@ -36,13 +36,13 @@ inline bool is_send(ActionKind kind) {
 }
 
 /// The other end of a message: stage 1's RECV_F of stage 0's SEND_F.
-Action peer_of(const Action& message);
+PipelineAction peer_of(const PipelineAction& message);
 
 /// A row for each rank: its actions, in their order. Where a rank has to wait stands nowhere: that is a matter of time.
-using Schedule = std::vector<std::vector<Action>>;
+using Schedule = std::vector<std::vector<PipelineAction>>;
 
 /// The action's cell: stage, word and micro-batch. "0F3", "2I0", "0SEND_F1".
-std::string cell(const Action& action);
+std::string cell(const PipelineAction& action);
 
 /// Writes a schedule as PyTorch does: a line for each rank, cells with commas between them, no comma at the end. "0F3,0F4".
 std::string write_schedule(const Schedule& rows);
@@ -55,7 +55,7 @@ Schedule read_schedule(const std::string& text);
 
 /// An action, and when.
 struct Slot {
-    Action action;
+    PipelineAction action;
     double begin = 0;
     double end = 0;
 };

@@ -39,10 +39,10 @@ enum class Fault {
 struct Finding {
     Fault fault = Fault::missing;
     int rank = 0;  // in whose row; of what is missing, the rank of its stage, or -1 if none has it
-    Action action = {};
+    PipelineAction action = {};
     int waits_for = -1;  // in a deadlock: the rank at the other end of the message
 
-    auto operator<=>(const Finding&) const = default;
+    auto operator<=>(const Finding&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Finds what is wrong with a schedule; nothing if all is right.

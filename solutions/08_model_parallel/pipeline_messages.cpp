@@ -6,6 +6,7 @@
 namespace dist {
 namespace {
 
+using Action = PipelineAction;
 using enum ActionKind;
 
 /// The rank of each stage: the lowest that has an action of it.

@@ -6,6 +6,7 @@
 namespace dist {
 namespace {
 
+using Action = PipelineAction;
 using enum ActionKind;
 using Row = std::vector<Action>;
 

@@ -56,12 +56,12 @@ void check_mesh(const DeviceMesh& mesh, const MeshCase& wanted, const Communicat
     const int r = comm.rank();
     const std::vector<int> coordinates = all_coordinates(wanted)[static_cast<std::size_t>(r)];
     for (std::size_t i = 0; i < wanted.dims.size(); ++i) {
-        const auto& [name, size] = wanted.dims[i];
+        const std::string name = wanted.dims[i].name;
         const Comparison group = same_members(ranks_in(comm, mesh.group(name)), wanted, name, r);
         CHECK(group);
         INFO("dimension " << name << ", rank " << r);
         CHECK(mesh.coordinate(name) == coordinates[i]);
-        CHECK(mesh.size(name) == size);
+        CHECK(mesh.size(name) == wanted.dims[i].size);
     }
 }
 
@@ -191,8 +191,9 @@ TEST_CASE("mesh_coordinates takes a few operations for as many ranks as an int c
 
 TEST_CASE("the functions refuse what is no mesh, and ranks and names that it does not have") {
     on_ranks({1}, [](const Communicator&) {
-        for (const auto& [mesh, why] : no_meshes()) {
-            INFO(text_of(mesh) << ": " << why);
+        for (const NoMesh& wrong : no_meshes()) {
+            const MeshCase& mesh = wrong.mesh;
+            INFO(text_of(mesh) << ": " << wrong.why);
             CHECK_THROWS_AS(mesh_coordinates(mesh.dims, mesh.order, 0), std::invalid_argument);
             CHECK_THROWS_AS(mesh_groups(mesh.dims, mesh.order, "dp"), std::invalid_argument);
         }
@@ -289,10 +290,10 @@ TEST_CASE("DeviceMesh refuses what is no mesh of these ranks, before it makes a 
         wrong.push_back({{{{"dp", 2}, {"tp", 2}}, "dp-tp"}, "4 ranks in place of 8"});
         wrong.push_back({{{{"dp", 4}, {"tp", 4}}, "dp-tp"}, "16 ranks in place of 8"});
         wrong.push_back({{{{"dp", 3}, {"tp", 3}}, "dp-tp"}, "9 ranks in place of 8"});
-        for (const auto& [mesh, why] : wrong) {
-            const Answer got =
-                answer(comm, [&, &mesh = mesh] { DeviceMesh(mesh.dims, mesh.order, comm); });
-            INFO(text_of(mesh) << ": " << why << ": it must throw before it makes a group");
+        for (const NoMesh& one : wrong) {
+            const MeshCase& mesh = one.mesh;
+            const Answer got = answer(comm, [&] { DeviceMesh(mesh.dims, mesh.order, comm); });
+            INFO(text_of(mesh) << ": " << one.why << ": it must throw before it makes a group");
             CHECK(got.what == kInvalidArgument);
             CHECK(got.traffic.communicators == 0);
         }
@@ -307,8 +308,9 @@ TEST_CASE("DeviceMesh refuses names that it does not have, and says which") {
                 {"group", answer(comm, [&] { static_cast<void>(mesh.group(name)); })},
                 {"coordinate", answer(comm, [&] { static_cast<void>(mesh.coordinate(name)); })},
                 {"size", answer(comm, [&] { static_cast<void>(mesh.size(name)); })}};
-            for (const auto& [call, got] : answers) {
-                INFO(call << "(\"" << name << "\"): it threw \"" << got.text << '"');
+            for (const auto& made : answers) {
+                const Answer& got = made.second;
+                INFO(made.first << "(\"" << name << "\"): it threw \"" << got.text << '"');
                 CHECK(got.what == kInvalidArgument);
                 CHECK(got.text.find(name) != std::string::npos);
             }

@@ -224,7 +224,11 @@ inline std::vector<int> ranks_in(const Communicator& comm, const Communicator& g
 }
 
 /// What is no mesh, and why.
-inline std::vector<std::pair<MeshCase, std::string>> no_meshes() {
+struct NoMesh {
+    MeshCase mesh;
+    std::string why;
+};
+inline std::vector<NoMesh> no_meshes() {
     constexpr int kMany = 1 << 16;
     return {
         {{{}, ""}, "no dimension"},

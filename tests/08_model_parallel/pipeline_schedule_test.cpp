@@ -61,7 +61,7 @@ Comparison same_run(const PipelineRun& run, const Schedule& rows, const Pipeline
         for (const Slot& slot : run.rows[rank]) {
             got.push_back(slot.action);
         }
-        if (const Comparison actions = same_row(got, rows[rank], rank); !actions) {
+        if (Comparison actions = same_row(got, rows[rank], rank); !actions) {
             return actions;
         }
         for (std::size_t i = 0; i < got.size(); ++i) {
@@ -167,9 +167,15 @@ TEST_CASE("pipeline_schedule refuses numbers below 1, and chunks that are none")
                 CHECK_THROWS_AS(pipeline_schedule(kind, 2, 4, 2), std::invalid_argument);
             }
         }
-        for (const auto& [p, m] : {std::pair{2, 5}, {3, 7}, {4, 9}, {4, 11}}) {
-            INFO("interleaved, p = " << p << ", m = " << m << ": no multiple of m div p");
-            CHECK_THROWS_AS(pipeline_schedule(interleaved, p, m, 2), std::invalid_argument);
+        for (const PipelineCase& one : std::vector<PipelineCase>{
+                 {interleaved, 2, 5, 2},
+                 {interleaved, 3, 7, 2},
+                 {interleaved, 4, 9, 2},
+                 {interleaved, 4, 11, 2}}) {
+            INFO(text_of(one) << ": no multiple of m div p");
+            CHECK_THROWS_AS(
+                pipeline_schedule(one.kind, one.p, one.m, one.v), std::invalid_argument
+            );
         }
     });
 }
@@ -287,14 +293,18 @@ TEST_CASE("simulate_schedule refuses rows that never end, and says what never be
             {"0F0,0W0,0I0", {"0W0"}},
             {"0I0,0F0", {"0I0"}},
             {"0F0,0B1,0W0", {"0B1", "0W0"}}};
-        for (const auto& [text, never] : wrong) {
-            const Answer got = answer(comm, [&, &rows = text] {
-                static_cast<void>(simulate_schedule(read_schedule(rows)));
+        for (const auto& one : wrong) {
+            const std::vector<std::string>& never = one.second;
+            const Answer got = answer(comm, [&] {
+                static_cast<void>(simulate_schedule(read_schedule(one.first)));
             });
-            INFO(text << "\nit threw \"" << got.text << "\"; what never begins: " << never.front());
+            INFO(
+                one.first << "\nit threw \"" << got.text
+                          << "\"; what never begins: " << never.front()
+            );
             CHECK(got.what == kInvalidArgument);
-            const bool says = std::ranges::any_of(never, [&, &said = got.text](const auto& one) {
-                return said.find(one) != std::string::npos;
+            const bool says = std::ranges::any_of(never, [&](const std::string& text) {
+                return got.text.find(text) != std::string::npos;
             });
             CHECK(says);
         }

@@ -12,6 +12,7 @@
 
 namespace dist::harness {
 
+using Action = PipelineAction;
 using Row = std::vector<Action>;
 
 /// "interleaved, p = 2, m = 4, v = 2"
@@ -143,7 +144,7 @@ inline Comparison same_row(const Row& got, const Row& right, std::size_t rank) {
 
 inline Comparison same_rows(const Schedule& got, const Schedule& right) {
     for (std::size_t rank = 0; rank < std::min(got.size(), right.size()); ++rank) {
-        const Comparison row = same_row(got[rank], right[rank], rank);
+        Comparison row = same_row(got[rank], right[rank], rank);
         if (!row) {
             return row;
         }

@@ -10,6 +10,7 @@
 namespace dist {
 namespace {
 
+using Action = PipelineAction;
 using enum ActionKind;
 using Homes = std::map<int, std::size_t>;  // of stages
 

@@ -10,6 +10,7 @@
 namespace dist {
 namespace {
 
+using Action = PipelineAction;
 using enum ActionKind;
 
 int room(ScheduleKind kind, int s, int p, int m, int v, int g) {
