@@ -86,7 +86,8 @@ struct Traffic {
     int half_duplex_rounds = 0;  // the same where a rank either sends or receives in a round
     std::set<int> sent_to;       // ranks in `comm`
     std::set<int> received_from;
-    long collectives = 0;  // MPI collectives called on this rank
+    long collectives = 0;    // MPI collectives called on this rank
+    long communicators = 0;  // calls on this rank that make one, such as MPI_Comm_split
     bool counted = true;  // false in a simulation, where nothing is: within() then asks for nothing
 
     /// All ranks that this one exchanged messages with.

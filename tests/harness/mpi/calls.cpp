@@ -56,6 +56,7 @@ Collective join(const char* name, MPI_Comm comm) {
         return {name, comm, 0};
     }
     check_made(name);
+    count_communicator();
     return {name, comm, arrive(comm, name)};
 }
 

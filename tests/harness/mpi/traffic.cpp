@@ -129,6 +129,11 @@ void count_collective() {
     ++so_far.collectives;
 }
 
+void count_communicator() {
+    const std::scoped_lock guard(traffic_lock);
+    ++so_far.communicators;
+}
+
 int start_thread() {
     const std::scoped_lock guard(traffic_lock);
     const int number = ++last_thread;

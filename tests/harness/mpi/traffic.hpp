@@ -39,6 +39,7 @@ struct SharedLog {
 void log_into(SharedLog& shared);
 
 void count_collective();
+void count_communicator();
 
 /// The calling thread is about to start another; returns its number, to be given to begin_thread() by
 /// the new one. Who has joined it says so by join_thread().

@@ -74,6 +74,7 @@ void state(const Communicator& comm) {
         MPI_CHECK(MPI_Comm_free(&ring));
     });
     expect(traffic.collectives == 3, "three collectives are to be counted");
+    expect(traffic.communicators == 1, "one call that makes a communicator is to be counted");
     expect(traffic.messages_sent == 0, "their messages are MPI's own");
 }
 
