@@ -8,6 +8,7 @@
 
 #include "exercises/08_model_parallel/tensor_parallel.hpp"
 #include "tests/08_model_parallel/parts.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 namespace dist::harness {
 
@@ -63,5 +64,30 @@ struct CutMlp {
     RowParallelLinear row;
     const Communicator& comm;
 };
+
+/// A leaf that requires a gradient.
+inline at::Tensor trained(
+    at::IntArrayRef shape, std::uint64_t salt, Layout layout = Layout::contiguous
+) {
+    return laid_out(filled(shape, 0, salt), layout).requires_grad_();
+}
+
+/// Output and all gradients are those of one process.
+inline void computes_as_one(const CutMlp& cut, const WholeMlp& whole, const at::Tensor& x) {
+    const at::Tensor same_x = x.detach().clone().requires_grad_();
+    const at::Tensor expected = whole.forward(same_x);
+    loss_of(expected).backward();
+    const at::Tensor y = cut.forward(x);
+    loss_of(y).backward();
+    {
+        INFO("the output, where the activation that is given is ReLU");
+        const Comparison output = equal(y, expected);
+        CHECK(output);
+    }
+    cut.has_gradients_of(whole);
+    INFO("the gradient of x");
+    const Comparison gradient = equal(x.grad(), same_x.grad());
+    CHECK(gradient);
+}
 
 }  // namespace dist::harness
