@@ -19,9 +19,9 @@ inline void sends_while_it_computes() {
         const ColumnParallelLinear column(whole, {}, comm);
         const at::Tensor x = filled({5, 7}, 0, 2).requires_grad_();
         const at::Tensor y = column.forward(x);
-        INFO("rank 0 has computed its weight's gradient: then the other ranks begin their backward,"
-        );
-        INFO("and rank 0 goes on when they have the gradient of x, of which rank 0 has a part");
+        INFO("the other ranks begin backward when rank 0 has computed its weight's gradient, and");
+        INFO("rank 0 goes on when they have the gradient of x: so it has to begin its all-reduce");
+        INFO("before that product, and to wait for it afterwards");
         char word = 0;
         const auto tell = [&](int rank) { MPI_Send(&word, 1, MPI_CHAR, rank, 0, others.handle()); };
         const auto hear = [&](int rank) {
