@@ -2,11 +2,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/record_function.h>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
+
+// LibTorch is built with NDEBUG: without it this header has a class with a member more.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define NDEBUG
+#include <ATen/record_function.h>
+#pragma pop_macro("NDEBUG")
 
 namespace dist::harness {
 
