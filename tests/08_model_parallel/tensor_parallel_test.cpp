@@ -1,0 +1,333 @@
+// What tensor_parallel must do: compute as one process does, with a part of each weight, and two all-reduces, of which
+// backward's travels while the gradient of the weight is computed.
+#include "exercises/08_model_parallel/tensor_parallel.hpp"
+
+#include <ATen/ops/gelu.h>
+#include <c10/core/GradMode.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/08_model_parallel/overlapped_backward.hpp"
+#include "tests/08_model_parallel/whole_mlp.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/gone.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/two_alive.hpp"
+#include "tests/harness/words/zoo.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "This exercise stands on your own ring_all_reduce.");
+
+/// One ring all-reduce of n floats, which p divides.
+Cost all_reduce(std::int64_t n, const Communicator& comm) {
+    const long messages = 2L * (comm.size() - 1);
+    return {
+        .messages_sent = exactly(messages),
+        .bytes_sent = exactly(messages * float_bytes(static_cast<std::size_t>(n)) / comm.size()),
+        .among = neighbours(comm)};
+}
+
+}  // namespace
+
+TEST_CASE("each rank has its part of the whole weights, as leaves that require gradients") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const Layout layout : {Layout::contiguous, Layout::transposed}) {
+            WholeMlp whole;
+            whole.w0 = laid_out(whole.w0.detach(), layout);
+            whole.w1 = laid_out(whole.w1.detach(), layout);
+            const CutMlp cut(whole, comm);
+            INFO("whole weights that lie " << name_of(layout));
+            const auto check = [](const char* what, const at::Tensor& got,
+                                  const at::Tensor& expected) {
+                INFO(what);
+                const Comparison numbers = equal(got, expected);
+                CHECK(numbers);
+                CHECK(got.is_leaf());
+                CHECK(got.requires_grad());
+            };
+            check("column.weight", cut.column.weight, part(whole.w0, 0, comm));
+            check("column.bias", cut.column.bias, part(whole.b0, 0, comm));
+            check("row.weight", cut.row.weight, part(whole.w1, 1, comm));
+            check("row.bias", cut.row.bias, whole.b1);
+        }
+    });
+}
+
+TEST_CASE("the whole weights may go: a layer holds no memory of theirs") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        std::optional<WholeMlp> whole(0);
+        const std::vector<WatchedMemory> watched = {
+            WatchedMemory(whole->w0), WatchedMemory(whole->b0), WatchedMemory(whole->w1),
+            WatchedMemory(whole->b1)};
+        const CutMlp cut(*whole, comm);
+        whole.reset();
+        INFO("are the layer's weights views, which keep the whole weights alive?");
+        for (const WatchedMemory& memory : watched) {
+            CHECK(memory.is_gone());
+        }
+    });
+}
+
+TEST_CASE("a column-parallel layer gives this rank's columns, and sends nothing") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const bool biased : {true, false}) {
+            const WholeMlp whole(0, biased);
+            const ColumnParallelLinear column(whole.w0, whole.b0, comm);
+            const at::Tensor x = filled({2, 6, 5}, 0, 9);
+            at::Tensor y;
+            const Traffic traffic = record(comm, [&] { y = column.forward(x); });
+            INFO("the next layer takes these columns as they are: nothing has to be gathered");
+            const at::Tensor all = at::linear(x, whole.w0, whole.b0);
+            const Comparison result = equal(y, part(all, -1, comm));
+            INFO((biased ? "with a bias" : "without a bias"));
+            CHECK(result);
+            CHECK(traffic.messages_sent == 0);
+        }
+    });
+}
+
+TEST_CASE("a row-parallel layer adds up over the ranks, and adds its bias once") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const bool biased : {true, false}) {
+            const WholeMlp whole(0, biased);
+            const RowParallelLinear row(whole.w1, whole.b1, comm);
+            const at::Tensor h = filled({2, 6, 24}, 0, 9);
+            at::Tensor y;
+            const Traffic forward = record(comm, [&] { y = row.forward(part(h, -1, comm)); });
+            const at::Tensor sum = at::linear(h, whole.w1);
+            INFO((biased ? "with a bias" : "without a bias"));
+            const Comparison result =
+                biased ? equal(
+                             y, sum.add(whole.b1),
+                             {{sum, "that is the sum without the bias"},
+                              {sum.add(whole.b1, comm.size()),
+                               "the bias is in it once for each rank: add it after the reduction"}}
+                         )
+                       : equal(y, sum);
+            CHECK(result);
+            const Traffic backward = record(comm, [&] { loss_of(y).backward(); });
+            const Comparison spent = within(forward, all_reduce(y.numel(), comm));
+            CHECK(spent);
+            INFO("backward of a row-parallel layer: each rank has the whole gradient already");
+            CHECK(backward.messages_sent == 0);
+        }
+    });
+}
+
+TEST_CASE("output and all gradients are those of one process, for any shape and layout of x") {
+    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
+        const std::vector<std::vector<std::int64_t>> shapes = {
+            {12, 5}, {2, 6, 5}, {5}, {1, 5}, {0, 5}};
+        for (const auto& shape : shapes) {
+            for (const bool biased : {true, false}) {
+                const WholeMlp whole(0, biased);
+                INFO("x of shape " << at::IntArrayRef(shape) << (biased ? "" : ", without biases"));
+                computes_as_one(CutMlp(whole, comm), whole, trained(shape, 9));
+            }
+        }
+        for (const Layout layout : kLayouts) {
+            const WholeMlp whole;
+            INFO("x of shape [2, 6, 5] lies " << name_of(layout));
+            computes_as_one(CutMlp(whole, comm), whole, trained({2, 6, 5}, 9, layout));
+        }
+    });
+}
+
+TEST_CASE("gradients may come in any layout: that of a sum is one number for all") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x = trained({2, 6, 5}, 9);
+        const at::Tensor same_x = x.detach().clone().requires_grad_();
+        whole.forward(same_x).sum().backward();
+        cut.forward(x).sum().backward();
+        for (const Layout layout : {Layout::transposed, Layout::expanded}) {
+            const at::Tensor g = laid_out(filled({2, 6, 24}, 0, 7), layout);
+            at::linear(same_x, whole.w0, whole.b0).mul(g).sum().backward();
+            cut.column.forward(x).mul(laid_out(part(g, -1, comm), layout)).sum().backward();
+        }
+        cut.has_gradients_of(whole);
+        const Comparison gradient = equal(x.grad(), same_x.grad());
+        CHECK(gradient);
+    });
+}
+
+TEST_CASE("the activation is GELU, where none is given") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const at::Tensor x = filled({12, 5}, 0, 9).div(64);
+        const auto gelu = [](const at::Tensor& h) { return at::gelu(h); };
+        const std::vector<float> expected = elements(whole.forward(x, gelu));
+        // 24 products of h < 8 and w <= 8, of which each and each sum is rounded by 2^-24 of itself
+        const Comparison result = same(
+            elements(CutMlp(whole, comm).forward(x, {})), expected, 1e-3,
+            {{elements(whole.forward(x)), "that is with ReLU"}}
+        );
+        CHECK(result);
+    });
+}
+
+TEST_CASE("an MLP sends one all-reduce of y in forward, and one of x in backward") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x = trained({2, 6, 5}, 9);
+        at::Tensor loss;
+        const Traffic forward = record(comm, [&] { loss = loss_of(cut.forward(x)); });
+        const Traffic backward = record(comm, [&] { loss.backward(); });
+        {
+            INFO("forward: one all-reduce of y's 84 floats, and nothing between the layers");
+            const Comparison spent = within(forward, all_reduce(84, comm));
+            CHECK(spent);
+        }
+        INFO("backward: one all-reduce of the 60 floats of x's gradient");
+        const Comparison spent = within(backward, all_reduce(60, comm));
+        CHECK(spent);
+    });
+}
+
+TEST_CASE("where x needs no gradient, backward sends nothing, and weights have theirs all the same"
+) {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x = filled({2, 6, 5}, 0, 9);
+        loss_of(whole.forward(x)).backward();
+        const at::Tensor loss = loss_of(cut.forward(x));
+        const Traffic backward = record(comm, [&] { loss.backward(); });
+        CHECK(backward.messages_sent == 0);
+        cut.has_gradients_of(whole);
+    });
+}
+
+TEST_CASE("where autograd is off, forward gives the same, and leaves nothing for backward") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x = trained({2, 6, 5}, 9);
+        const at::NoGradGuard off;
+        const at::Tensor y = cut.forward(x);
+        const Comparison result = equal(y, whole.forward(x));
+        CHECK(result);
+        CHECK_FALSE(y.requires_grad());
+        CHECK_FALSE(at::GradMode::is_enabled());
+    });
+}
+
+TEST_CASE("messages of backward begin before the weight's gradient is computed, and nobody waits") {
+    sends_while_it_computes();
+}
+
+TEST_CASE("the gradient of x is added up when it is there, also if another rank is late") {
+    waits_for_late_ranks();
+}
+
+TEST_CASE("gradients of two backwards add up, also of two calls before the first of them") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        for (const bool first_comes_last : {false, true}) {
+            const WholeMlp whole;
+            const CutMlp cut(whole, comm);
+            const at::Tensor x[] = {trained({12, 5}, 9), trained({12, 5}, 10)};
+            at::Tensor loss[2];
+            for (int i = 0; i < 2; ++i) {
+                loss_of(whole.forward(x[i].detach())).backward();
+                loss[i] = loss_of(cut.forward(x[i]));
+            }
+            INFO("two calls, then backward of the " << (first_comes_last ? "second" : "first"));
+            loss[first_comes_last ? 1 : 0].backward();
+            loss[first_comes_last ? 0 : 1].backward();
+            loss_of(whole.forward(x[0].detach())).backward();
+            loss_of(cut.forward(x[0])).backward();
+            cut.has_gradients_of(whole);
+        }
+    });
+}
+
+TEST_CASE("two MLPs that are alive at a time know nothing of each other") {
+    two_alive("the MLP", [](std::size_t which, const Communicator& comm) {
+        struct State {
+            WholeMlp whole;
+            CutMlp cut;
+            at::Tensor x, y;
+        };
+        const WholeMlp whole(10 * which);
+        const at::Tensor x = trained({4 + static_cast<std::int64_t>(which), 5}, 9 + which);
+        const auto state = std::make_shared<State>(State{whole, CutMlp(whole, comm), x, {}});
+        return Life{
+            .calls = {
+                [=] { state->y = state->cut.forward(state->x); },
+                [=] { loss_of(state->y).backward(); }},
+            .outcome = [=] {
+                const at::Tensor same_x = state->x.detach().clone().requires_grad_();
+                loss_of(state->whole.forward(same_x)).backward();
+                state->cut.has_gradients_of(state->whole);
+                return equal(state->x.grad(), same_x.grad());
+            }};
+    });
+}
+
+TEST_CASE("an MLP takes ranks from the communicator that it is given, beside one on all ranks") {
+    on_ranks({4}, [](const Communicator& comm) {
+        const int number = comm.rank() % 2;
+        const Communicator group = comm.split(number, comm.rank());
+        const WholeMlp for_all;
+        const WholeMlp for_group(static_cast<std::uint64_t>(10 + number));
+        const CutMlp all(for_all, comm);
+        const CutMlp own(for_group, group);
+        const at::Tensor x = trained({12, 5}, 9);
+        const at::Tensor own_x = trained({12, 5}, static_cast<std::uint64_t>(9 + number));
+        const at::Tensor loss = loss_of(all.forward(x));
+        INFO("two groups of two ranks, each with weights of its own, within an MLP of all four");
+        computes_as_one(own, for_group, own_x);
+        loss.backward();
+        loss_of(for_all.forward(x.detach())).backward();
+        all.has_gradients_of(for_all);
+    });
+}
+
+TEST_CASE("a message that fails comes out of forward and of backward") {
+    const WholeMlp whole;
+    reports_failures([&](const Communicator& comm) {
+        const RowParallelLinear row(whole.w1, whole.b1, comm);
+        (void)row.forward(part(filled({2, 24}, 0, 9), -1, comm));
+    });
+    reports_failures([&](const Communicator& comm) {
+        const ColumnParallelLinear column(whole.w0, whole.b0, comm);
+        column.forward(trained({2, 5}, 9)).sum().backward();
+    });
+}
+
+TEST_CASE("weights that ranks do not divide are refused, and x of other columns") {
+    on_ranks({2, 3, 4}, [](const Communicator& comm) {
+        const at::Tensor whole = filled({25, 25}, 0, 1);
+        const auto kept = as_now({whole});
+        refuses(
+            comm, "25 columns of y", [&] { ColumnParallelLinear(whole, {}, comm); }, kept
+        );
+        refuses(
+            comm, "25 columns of x", [&] { RowParallelLinear(whole, {}, comm); }, kept
+        );
+    });
+    on_ranks({2, 1}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x = filled({2, 6}, 0, 9);
+        refuses(
+            comm, "x of 6 columns for 5", [&] { (void)cut.column.forward(x); }, as_now({x})
+        );
+        refuses(
+            comm, "x of 6 columns for 24 / p", [&] { (void)cut.row.forward(x); }, as_now({x})
+        );
+        refuses(comm, "x without dimensions", [&] { (void)cut.column.forward(at::empty({})); });
+        const RowParallelLinear other(filled({7, 12}, 0, 2), {}, comm);
+        refuses(comm, "24 columns of h for 12", [&] {
+            (void)tensor_parallel_mlp(filled({2, 5}, 0, 9), cut.column, other);
+        });
+    });
+}

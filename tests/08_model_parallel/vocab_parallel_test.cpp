@@ -1,0 +1,268 @@
+// What vocab_parallel must do: an embedding and a cross entropy that are those of one process, where each rank has its
+// part of the words, and the ranks exchange a few numbers for each token.
+#include "exercises/08_model_parallel/vocab_parallel.hpp"
+
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/full.h>
+#include <c10/core/GradMode.h>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/08_model_parallel/whole_words.hpp"
+#include "tests/harness/words/cost.hpp"
+#include "tests/harness/words/memory.hpp"
+#include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/two_alive.hpp"
+#include "tests/harness/words/zoo.hpp"
+
+using namespace dist;
+using namespace dist::harness;
+
+namespace {
+
+const Forbid kForbid({"collectives"}, "This exercise stands on your own ring_all_reduce.");
+
+/// So many bytes, in as many messages as ring all-reduces have: of n floats each, which p divides.
+Cost all_reduces(long least, long most, long n, const Communicator& comm) {
+    const long messages = 2L * (comm.size() - 1);
+    return {
+        .messages_sent = {least * messages, most * messages},
+        .bytes_sent =
+            exactly(most * messages * float_bytes(static_cast<std::size_t>(n)) / comm.size()),
+        .among = neighbours(comm)};
+}
+
+}  // namespace
+
+TEST_CASE("the embedding has the rows of the whole table, and brings its gradient, for any shape") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const std::vector<std::int64_t>& shape :
+             {std::vector<std::int64_t>{12}, {2, 18}, {}, {0}}) {
+            const at::Tensor table = filled({12, 5}, 0, 1).requires_grad_();
+            const at::Tensor shard = part(table, 0, comm).clone().requires_grad_();
+            const at::Tensor ids = words(shape);
+            INFO(
+                "words of shape " << at::IntArrayRef(shape)
+                                  << ", each of 12 at least once if it can"
+            );
+            const at::Tensor expected = at::embedding(table, ids);
+            loss_of(expected).backward();
+            const at::Tensor rows = vocab_parallel_embedding(ids, shard, comm);
+            loss_of(rows).backward();
+            const Comparison result = equal(rows, expected);
+            CHECK(result);
+            INFO("the gradient of this rank's rows of the table");
+            const Comparison gradient = equal(shard.grad(), part(table.grad(), 0, comm));
+            CHECK(gradient);
+        }
+    });
+}
+
+TEST_CASE("the embedding costs one all-reduce, and its backward nothing") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const at::Tensor shard = part(filled({12, 5}, 0, 1), 0, comm).clone().requires_grad_();
+        at::Tensor rows;
+        const auto forward = [&] { rows = vocab_parallel_embedding(words({12}), shard, comm); };
+        const Traffic there = record(comm, forward);
+        const Traffic back = record(comm, [&] { loss_of(rows).backward(); });
+        const Comparison spent = within(there, all_reduces(1, 1, 60, comm));
+        CHECK(spent);
+        INFO("backward: each rank has the gradient of all rows already");
+        CHECK(back.messages_sent == 0);
+    });
+}
+
+TEST_CASE("loss and gradient are those of one process, for any shape, with a target on each rank") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (const std::vector<std::int64_t>& shape :
+             {std::vector<std::int64_t>{12}, {2, 18}, {}, {0}}) {
+            INFO("tokens of shape " << at::IntArrayRef(shape));
+            const Tokens tokens(shape);
+            tokens.train_as_one(Layout::contiguous, comm);
+        }
+    });
+}
+
+TEST_CASE("logits and targets may lie in memory in any way, on each rank in another one") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        for (std::size_t shift = 0; shift < 3; ++shift) {
+            const Layout layout = kLayouts[(shift + static_cast<std::size_t>(comm.rank())) % 3];
+            INFO("this rank's logits lie " << name_of(layout));
+            const Tokens tokens({2, 6});
+            tokens.train_as_one(layout, comm);
+        }
+        INFO("the first six tokens have the same memory as the others");
+        Tokens tokens({2, 6});
+        tokens.logits = laid_out(tokens.logits, Layout::expanded);
+        tokens.train_as_one(Layout::expanded, comm);
+    });
+}
+
+TEST_CASE("logits far from 0 give what they have to: +-10000 on any rank, all alike, and far apart"
+) {
+    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
+        for (std::int64_t word = 0; word < 12; ++word) {
+            for (const float far : {1e4F, -1e4F}) {
+                Tokens tokens({12});
+                tokens.logits.select(-1, word).fill_(far);
+                INFO("logits from -8 to 8, and " << far << " for word " << word << " of 12");
+                tokens.train_as_one(Layout::contiguous, comm);
+            }
+        }
+        for (const float far : {1e4F, -1e4F}) {
+            Tokens tokens({12});
+            tokens.logits.add_(far);
+            INFO("logits from -8 to 8, and to each " << far << " is added");
+            tokens.train_as_one(Layout::contiguous, comm);
+        }
+    });
+}
+
+TEST_CASE("words that cannot come have logits of -infinity: one, or all of a rank") {
+    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
+        const float never = -std::numeric_limits<float>::infinity();
+        for (const std::int64_t count : {1, 12 / comm.size()}) {
+            for (const std::int64_t first : {std::int64_t{0}, 12 - count}) {
+                if (count == 12) {
+                    continue;
+                }
+                Tokens tokens({12}, first, count);  // no target is one of them
+                tokens.logits.narrow(-1, first, count).fill_(never);
+                INFO("words " << first << " to " << first + count - 1 << " of 12 cannot come");
+                tokens.train_as_one(Layout::contiguous, comm);
+            }
+        }
+    });
+}
+
+TEST_CASE("the loss costs three all-reduces of a float for each token, and its backward nothing") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const Tokens tokens({2, 18});
+        const at::Tensor logits = tokens.part_of_logits(Layout::contiguous, comm);
+        at::Tensor losses;
+        const Traffic there = record(comm, [&] {
+            losses = vocab_parallel_cross_entropy(logits, tokens.targets, comm);
+        });
+        const Traffic back = record(comm, [&] { losses.sum().backward(); });
+        INFO("36 tokens: is there more in the messages than three floats of each?");
+        const Comparison spent = within(there, all_reduces(2, 3, 36, comm));
+        CHECK(spent);
+        INFO("backward: each rank has all that the gradient of its logits needs");
+        CHECK(back.messages_sent == 0);
+    });
+}
+
+TEST_CASE("the loss holds softmax beside the logits, and makes the gradient in its place") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        constexpr std::int64_t kTokens = 64;
+        constexpr std::int64_t kOwn = 10'000;
+        constexpr std::size_t kBytes = kTokens * kOwn * sizeof(float);
+        const at::Tensor targets = at::full({kTokens}, 1, at::kLong);
+        const at::Tensor logits = at::full({kTokens, kOwn}, 1, at::kFloat).requires_grad_();
+        const MemoryBefore before;
+        forget_peak();
+        at::Tensor loss = vocab_parallel_cross_entropy(logits, targets, comm).sum();
+        const auto check = [&](const char* moment, std::size_t peak) {
+            INFO(moment << ": bytes at most, beside logits of " << kBytes << " bytes");
+            const Comparison held = {
+                peak <= kBytes + kBytes / 10, std::to_string(peak) + " bytes, where softmax has " +
+                                                  std::to_string(kBytes) +
+                                                  ": is there a second tensor of its size?"};
+            CHECK(held);
+        };
+        const std::size_t forward = before.peak_since();
+        forget_peak();
+        loss.backward();
+        const std::size_t backward = before.peak_since();
+        check("in forward", forward);
+        check("in backward, with the gradient", backward);
+    });
+}
+
+TEST_CASE("logits stay as they are, and need no gradient") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const Tokens tokens({2, 6});
+        for (const bool recorded : {true, false}) {
+            const at::AutoGradMode mode(recorded);
+            const at::Tensor logits =
+                tokens.part_of_logits(Layout::contiguous, comm).requires_grad_(!recorded);
+            const auto kept = as_now({logits, tokens.targets});
+            const at::Tensor losses = vocab_parallel_cross_entropy(logits, tokens.targets, comm);
+            const Comparison unchanged = kept();
+            CHECK(unchanged);
+            CHECK_FALSE(losses.requires_grad());
+            INFO((recorded ? "logits that need no gradient" : "autograd is off"));
+            const Comparison result =
+                same(elements(losses), tokens.expected().losses, Tokens::kTolerance);
+            CHECK(result);
+        }
+    });
+}
+
+TEST_CASE("words and targets outside of the vocabulary are refused on all ranks, and another shape"
+) {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const at::Tensor shard = part(filled({12, 5}, 0, 1), 0, comm).clone();
+        const at::Tensor logits = Tokens({12}).part_of_logits(Layout::contiguous, comm).detach();
+        for (const std::int64_t word : {std::int64_t{12}, std::int64_t{-1}}) {
+            const at::Tensor ids = words({12});
+            ids.select(0, 7).fill_(word);
+            const auto kept = as_now({ids, shard, logits});
+            const std::string what = "word " + std::to_string(word) + " of 12";
+            refuses(
+                comm, what, [&] { vocab_parallel_embedding(ids, shard, comm); }, kept
+            );
+            const auto loss = [&] { vocab_parallel_cross_entropy(logits, ids, comm); };
+            refuses(comm, what + " as a target", loss, kept);
+        }
+        for (const std::vector<std::int64_t>& shape :
+             {std::vector<std::int64_t>{11}, {12, 1}, {}}) {
+            refuses(comm, "targets of another shape than tokens", [&] {
+                vocab_parallel_cross_entropy(logits, words(shape), comm);
+            });
+        }
+    });
+}
+
+TEST_CASE("a message that fails comes out of both") {
+    reports_failures([](const Communicator& comm) {
+        vocab_parallel_embedding(words({12}), part(filled({12, 5}, 0, 1), 0, comm), comm);
+    });
+    reports_failures([](const Communicator& comm) {
+        const Tokens tokens({12});
+        vocab_parallel_cross_entropy(
+            tokens.part_of_logits(Layout::contiguous, comm), tokens.targets, comm
+        );
+    });
+}
+
+TEST_CASE("two losses that are alive at a time know nothing of each other, nor do two embeddings") {
+    two_alive("the loss", [](std::size_t which, const Communicator& comm) {
+        const Tokens tokens({4}, 0, 0, 10 * which);
+        const at::Tensor logits = tokens.part_of_logits(Layout::contiguous, comm);
+        const auto losses = std::make_shared<at::Tensor>();
+        return Life{
+            .calls = {
+                [=, &comm] {
+                    *losses = vocab_parallel_cross_entropy(logits, tokens.targets, comm);
+                },
+                [=] { losses->mul(tokens.upstream()).sum().backward(); }},
+            .outcome = [=, &comm] { return tokens.is_gradient(logits.grad(), comm); }};
+    });
+    two_alive("the embedding", [](std::size_t which, const Communicator& comm) {
+        const at::Tensor table = filled({12, 5}, 0, which).requires_grad_();
+        const at::Tensor shard = part(table, 0, comm).clone().requires_grad_();
+        const at::Tensor ids = words({4 + static_cast<std::int64_t>(which)});
+        const auto rows = std::make_shared<at::Tensor>();
+        return Life{
+            .calls = {
+                [=, &comm] { *rows = vocab_parallel_embedding(ids, shard, comm); },
+                [=] { loss_of(*rows).backward(); }},
+            .outcome = [=, &comm] {
+                loss_of(at::embedding(table, ids)).backward();
+                return equal(shard.grad(), part(table.grad(), 0, comm));
+            }};
+    });
+}
