@@ -82,7 +82,7 @@ TEST_CASE("on nodes, auto takes hierarchical where that is the fastest", "[simgr
          "recursive_doubling,halving_doubling,hierarchical,auto", "--inside-bandwidth", "100Gbit",
          "--inside-latency", "500ns", "--bandwidth", "10Gbit", "--latency", "2us"}
     );
-    const auto seconds = [&](const std::string& row) { return times.at(row)["seconds"]; };
+    const auto seconds = [&](const std::string& row) -> double { return times.at(row)["seconds"]; };
     CHECK(seconds("auto 8 1024") == Approx(seconds("recursive_doubling 8 1024")));
     CHECK(seconds("auto 8 4194304") == Approx(seconds("halving_doubling 8 4194304")));
     CHECK(seconds("auto 32 1024") == Approx(seconds("recursive_doubling 32 1024")));
