@@ -18,7 +18,7 @@ at::Tensor ring_attention(
     const RingAttentionOptions& options,
     const Communicator& comm
 ) {
-    // TODO: softmax of a row whose keys come block by block: what has to be kept of the blocks before?
+    // TODO: softmax of a row whose keys come block by block: what has to be kept of those before?
     // And who has the gradient of a key, when all ranks have used it?
     // Given: torch::autograd::Function, and nn::floats(tensor) for ring_shift.
     throw NotImplemented("ring_attention");

@@ -26,7 +26,7 @@ using torch::autograd::variable_list;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// What this rank's tokens attend to in the keys of one rank: queries from `first` on look at keys before `last`.
+/// What this rank attends to of a rank's keys: queries from `first` on look at keys before `last`.
 struct Block {
     std::int64_t first, last;
     bool diagonal;  // query i looks at keys 0 to i only
@@ -50,8 +50,8 @@ struct Ring {
         return (comm.rank() - step + comm.size()) % comm.size();
     }
 
-    /// Tokens of one rank ascend, so its own block is masked by place, whatever tokens they are. Of a rank before this
-    /// one all tokens of the head come earlier, and all of the tail later; of a rank behind it, the other way round.
+    /// Tokens ascend, so a rank's own block is masked by place. A rank before this one has all
+    /// tokens of its head earlier, and all of its tail later; a rank behind it, the reverse.
     [[nodiscard]] Block block(int from) const {
         const std::int64_t half = balanced ? n / 2 : n;
         if (!causal || from == comm.rank()) {
@@ -91,7 +91,7 @@ struct OnlineSoftmax {
         largest = at::full(rows, kNever, q.options());
     }
 
-    /// What is there was made with the largest score so far, and fades where the block has a larger one.
+    /// What is there fades where the block has a larger score than all before.
     void add(at::Tensor scores, const at::Tensor& v, const Block& block) {
         const at::Tensor most = block.queries(largest);
         const at::Tensor more = at::maximum(most, scores.amax(-1, true));

@@ -1,5 +1,5 @@
-// What attention over a ring may hold: a few blocks of scores of a rank's own tokens with those of one rank, and a few
-// tensors as large as its queries.
+// What attention over a ring may hold: a few blocks of scores of a rank's own tokens with those of
+// one rank, and a few tensors as large as its queries.
 #pragma once
 
 #include <string>

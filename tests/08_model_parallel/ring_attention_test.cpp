@@ -1,5 +1,5 @@
-// What ring_attention must do: compute as one process does, with p-1 messages in forward and 2p-1 in backward, in memory
-// for a block of scores, and with the same work on each rank where the sequence is balanced.
+// What ring_attention must do: compute as one process does, with p-1 messages in forward and 2p-1
+// in backward, in memory for a block of scores, and with the same work on each rank where balanced.
 #include "exercises/08_model_parallel/ring_attention.hpp"
 
 #include <c10/core/GradMode.h>
@@ -170,8 +170,9 @@ TEST_CASE("scores are scaled by 1 / sqrt(d), or as the options say") {
 }
 
 TEST_CASE("scores of 10000 overflow nowhere: all, those of any one rank, or all others'") {
-    // In float32 10000 is rounded by 5e-4, and so is the logarithm of a sum of exponentials that is near it: in each
-    // block and each merge. Keys are up to 100, and so are gradients: they are compared in units of that.
+    // In float32 10000 is rounded by 5e-4, and so is the logarithm of a sum of exponentials that is
+    // near it: in each block and each merge. Keys are up to 100, and so are gradients: they are
+    // compared in units of that.
     constexpr double kFar = 4e-3;
     for (const Way& way : kWays) {
         on_ranks({2, 1, 3, 4}, [&](const Communicator& comm) {

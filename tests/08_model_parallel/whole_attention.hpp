@@ -1,4 +1,4 @@
-// Attention as one process has it, in double precision and with all scores at once; and a rank's part of it.
+// Attention as one process has it, in double precision and with all scores at once; and a part.
 #pragma once
 
 #include <ATen/ops/matmul.h>
@@ -43,8 +43,8 @@ struct Outcome {
     at::Tensor out, dq, dk, dv;
 };
 
-/// Queries, keys and values of a whole sequence, and a gradient of the result; the same on every rank. Of input(), in
-/// eighths: no number is greater than 1.
+/// Queries, keys and values of a whole sequence, and a gradient of the result; the same on every
+/// rank. Of input(), in eighths: no number is greater than 1.
 struct WholeAttention {
     WholeAttention(Way way, std::vector<std::int64_t> shape, std::uint64_t salt = 0)
         : options{.causal = way.causal, .balanced = way.balanced, .scale = {}},
@@ -114,7 +114,8 @@ struct OwnAttention {
     at::Tensor q, k, v;
 };
 
-/// Sums of at most 24 products of numbers up to 1, and exp of scores up to 3: each rounds by 2^-24 of numbers up to 24.
+/// Sums of at most 24 products of numbers up to 1, and exp of scores up to 3: each rounds by 2^-24
+/// of numbers up to 24.
 constexpr double kTolerance = 1e-5;
 
 /// Result and gradients are this rank's rows of those of one process.
