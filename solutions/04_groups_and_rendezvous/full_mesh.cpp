@@ -33,7 +33,7 @@ net::Socket connect_to_rank(int lower, int rank, Store& store, Clock::time_point
     try {
         store.wait({key_of(lower)}, left(deadline));
         const std::string at = store.get(key_of(lower));
-        const std::size_t colon = at.rfind(':');
+        const std::size_t colon = at.find_last_of(":");
         const int port = std::stoi(at.substr(colon + 1));
         net::Socket socket = net::connect_to(at.substr(0, colon), port, left(deadline));
         const auto mine = static_cast<std::uint32_t>(rank);
