@@ -2,11 +2,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/record_function.h>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
+
+#include "tests/08_model_parallel/record_function.hpp"
 
 namespace dist::harness {
 
