@@ -33,4 +33,7 @@ inline constexpr std::array<std::string_view, 19> kCollectiveExercises = {
     "all_to_all",
     "barrier"};
 
+/// Those of them whose ranks must be on nodes.
+inline constexpr std::array<std::string_view, 1> kExercisesOnNodes = {"hierarchical_all_reduce"};
+
 }  // namespace dist::lab

@@ -23,13 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlotExample =
-    "The picture has three panels: loss, accuracy and pictures per second (of text:\n"
-    "tokens), against the number of pictures that all ranks have seen, so you can compare runs on\n"
+    "The picture has three panels: loss, accuracy and pictures per second, against\n"
+    "the number of pictures that all ranks have seen, so you can compare runs on\n"
     "different numbers of ranks. With as many pictures a step, two ranks should\n"
     "learn what one learns, in less time:\n"
     "  ./shardlings train -n 1 --model small --batch 64 --steps 200 --log one.jsonl\n"
     "  ./shardlings train -n 2 --model small --batch 32 --steps 200 --log two.jsonl\n"
     "  ./shardlings plot one.jsonl two.jsonl --svg both.svg\n"
+    "Of a text, tokens stand in the place of pictures.\n"
     "You can draw a log while its run still writes it.\n";
 
 bool same_file(const fs::path& one, const fs::path& other) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "course/algorithms/collective_names.hpp"
 #include "course/build/setup.hpp"
 #include "course/cli/simulated_cluster.hpp"
 #include "course/cli/tested_answer.hpp"
@@ -42,8 +43,6 @@ struct SimulateTrainArguments {
     std::string csv;
     std::string svg;
 };
-
-constexpr const char* kOnNodes = "hierarchical_all_reduce";  // the one exercise for ranks on nodes
 
 constexpr int kMostAtOnce = 1'000'000;  // pictures of a batch, MiB of a bucket
 
@@ -114,11 +113,12 @@ TrainingSimulation read_arguments(
         const Manifest manifest = read_manifest(context.root);
         wanted.mine = manifest.find(arguments.mine).name;
         expect_collective(manifest.find(arguments.mine));
-        if (wanted.mine == kOnNodes) {
+        if (std::ranges::find(lab::kExercisesOnNodes, wanted.mine) !=
+            lab::kExercisesOnNodes.end()) {
             throw UsageError(fmt::format(
                 "--mine {0}: it is for ranks on nodes, and the ranks of simulate train have none; "
                 "./shardlings simulate {0} --nodes 16 --per-node 8 times it",
-                kOnNodes
+                wanted.mine
             ));
         }
     }

@@ -6,41 +6,38 @@
 
 namespace dist::nn {
 
-namespace {
-
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-void set_autocast(const AutocastState& state) {
-    at::autocast::set_autocast_enabled(at::kCPU, state.enabled);
-    at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
+void set_autocast(c10::DeviceType device, const AutocastState& state) {
+    at::autocast::set_autocast_enabled(device, state.enabled);
+    at::autocast::set_autocast_dtype(device, state.dtype);
 }
-AutocastState state_now() {
+AutocastState AutocastState::now() {
     return {
         at::autocast::is_autocast_enabled(at::kCPU), at::autocast::get_autocast_dtype(at::kCPU)};
 }
 #else
-void set_autocast(const AutocastState& state) {
-    at::autocast::set_cpu_enabled(state.enabled);
-    at::autocast::set_autocast_cpu_dtype(state.dtype);
+void set_autocast(c10::DeviceType device, const AutocastState& state) {
+    if (device == at::kCPU) {
+        at::autocast::set_cpu_enabled(state.enabled);
+        at::autocast::set_autocast_cpu_dtype(state.dtype);
+    } else {
+        at::autocast::set_enabled(state.enabled);
+        at::autocast::set_autocast_gpu_dtype(state.dtype);
+    }
 }
-AutocastState state_now() {
+AutocastState AutocastState::now() {
     return {at::autocast::is_cpu_enabled(), at::autocast::get_autocast_cpu_dtype()};
 }
 #endif
 
-}  // namespace
-
-AutocastState AutocastState::now() {
-    return state_now();
-}
-
 AutocastScope::AutocastScope(const AutocastState& state)
-    : before_(state_now()), remembers_(at::autocast::is_autocast_cache_enabled()) {
-    set_autocast(state);
+    : before_(AutocastState::now()), remembers_(at::autocast::is_autocast_cache_enabled()) {
+    set_autocast(at::kCPU, state);
     at::autocast::set_autocast_cache_enabled(false);
 }
 
 AutocastScope::~AutocastScope() {
-    set_autocast(before_);
+    set_autocast(at::kCPU, before_);
     at::autocast::set_autocast_cache_enabled(remembers_);
 }
 

@@ -1,6 +1,7 @@
 // Whether LibTorch's autocast is on, to be noted and brought back.
 #pragma once
 
+#include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
 namespace dist::nn {
@@ -15,6 +16,9 @@ struct AutocastState {
 
     bool operator==(const AutocastState&) const = default;
 };
+
+/// Sets autocast of a kind of device, CPU or CUDA, on this thread; in every version of LibTorch from 1.13 on.
+void set_autocast(c10::DeviceType device, const AutocastState& state);
 
 /// While it lives, autocast is as in `state`, and remembers no cast: else it would keep the narrow copy of each
 /// leaf until it is off. Then all is as before.

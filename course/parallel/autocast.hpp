@@ -1,9 +1,9 @@
-// bfloat16 where it is safe: LibTorch's autocast, for every version from 1.13 on.
+// bfloat16 where it is safe: LibTorch's autocast.
 #pragma once
 
 #include <ATen/autocast_mode.h>
 
-#include <torch/version.h>
+#include "course/nn/autocast_state.hpp"
 
 namespace dist::trainer {
 
@@ -27,20 +27,7 @@ class Autocast {
     Autocast& operator=(Autocast&&) = delete;
 
   private:
-    void set(bool enabled) const {
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-        at::autocast::set_autocast_enabled(device_, enabled);
-        at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-#else
-        if (device_ == at::kCPU) {
-            at::autocast::set_cpu_enabled(enabled);
-            at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-        } else {
-            at::autocast::set_enabled(enabled);
-            at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-        }
-#endif
-    }
+    void set(bool enabled) const { nn::set_autocast(device_, {enabled, at::kBFloat16}); }
 
     at::DeviceType device_;
 };

@@ -107,8 +107,7 @@ Checkpoint read_checkpoint(const fs::path& folder) {
     if (!fs::exists(file)) {
         throw std::runtime_error(
             file.string() +
-            ": there is no checkpoint to go on from; without --resume the run starts at the "
-            "beginning"
+            ": there is no checkpoint to go on from; a run without --resume and --sample makes one"
         );
     }
     Checkpoint saved;

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "course/protocol/counted.hpp"
+#include "tests/06_ddp/reducer_errors.hpp"
+#include "tests/06_ddp/reducer_gradients.hpp"
 #include "tests/06_ddp/reducer_life.hpp"
 #include "tests/06_ddp/training.hpp"
 #include "tests/harness/words/cost.hpp"
@@ -23,7 +25,6 @@ namespace {
 const Forbid kForbid({"collectives"}, "messages are those of your broadcast and ring_all_reduce");
 
 const std::vector<float> kOnes(kLengths.size(), 1);
-constexpr std::size_t kTwoFloats = 8;  // bytes
 
 /// Three passes, in which gradients come in another order on each rank, and another one than planned.
 void means_everywhere(const std::vector<int>& worlds) {
@@ -132,94 +133,15 @@ TEST_CASE("gradients are divided by p before the sum") {
 }
 
 TEST_CASE("a gradient without dimensions has the bits that it would have in a row") {
-    on_ranks({3, 5}, [](const Communicator& comm) {
-        const std::vector<at::Tensor> parameters = {
-            at::ones({}).requires_grad_(), at::ones({2}).requires_grad_()};
-        Reducer reducer(parameters, {1}, all_reduce_hook(comm), comm);
-        for (int step = 1; step <= 8; ++step) {
-            reducer.prepare_for_backward();
-            for (const at::Tensor& parameter : parameters) {
-                parameter.mutable_grad().reset();
-                parameter.mul(1.0 / (7 * step)).sum().backward();
-            }
-            reducer.finalize_backward();
-            INFO("every gradient is 1 / " << 7 * step << "; divided by p in float, all of them");
-            const Comparison result = same(
-                elements(parameters[0].grad().view(-1)),
-                elements(parameters[1].grad().narrow(0, 0, 1))
-            );
-            CHECK(result);
-        }
-    });
+    keeps_bits_without_dimensions();
 }
 
 TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: they are moved") {
-    on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
-        std::vector<at::Tensor> flats;
-        Training training({1, 2}, 1, comm, [&](const at::Tensor& flat) {
-            flats.push_back(flat);
-            return all_reduce_hook(comm)(flat);
-        });
-        const auto p = static_cast<float>(comm.size());
-        const auto own = static_cast<float>(comm.rank() + 1);
-        const float mean = (p + 1) / 2;  // of 1, ..., p
-        float held = 0;
-        for (const std::string before : {"zero", "thrown away", "zero", "kept", "elsewhere"}) {
-            for (const at::Tensor& x : training.model.parameters) {
-                at::Tensor& gradient = x.mutable_grad();
-                gradient = before == "thrown away" ? at::Tensor()
-                           : before == "elsewhere" ? gradient.clone()
-                           : before == "zero"      ? gradient.zero_()
-                                                   : gradient;
-            }
-            held = before == "zero" || before == "thrown away" ? 0 : held;
-            INFO("gradients of the pass before are " << before);
-            training.reducer->prepare_for_backward();
-            training.model.backward({1, 0}, {own, own});
-            training.reducer->finalize_backward();
-            const auto each = [](float value) { return std::vector<float>(3, value); };
-            const Comparison means = same(
-                training.model.each_gradient(), each(held + mean), kRounding,
-                {{each(held + own),
-                  "that is this rank's own: it met no other, or its sum lies elsewhere"},
-                 {each((held + mean) * p), "that is the sum of all ranks', not their mean"}}
-            );
-            held += mean;
-            CHECK(means);
-        }
-        for (const at::Tensor& flat : flats) {
-            flat.fill_(-1);
-        }
-        INFO("-1 was written to the flat tensors: the gradients are parts of them");
-        CHECK(same(training.model.each_gradient(), std::vector<float>(3, -1)));
-    });
+    moves_gradients();
 }
 
 TEST_CASE("p ranks have the gradients that one process has of the whole batch") {
-    on_ranks({1, 2, 3, 4}, [](const Communicator& comm) {
-        const at::Tensor x = filled({2 * comm.size(), 3}, 0, 1);
-        const at::Tensor y = filled({2 * comm.size(), 1}, 0, 2);
-        const auto layer = [](at::IntArrayRef shape) {
-            return filled(shape, 0, 3).mul(0.1).requires_grad_();
-        };
-        const auto backward = [&](const auto& weights, std::int64_t begin, std::int64_t rows) {
-            const at::Tensor out = x.narrow(0, begin, rows).matmul(weights[0]).tanh();
-            out.matmul(weights[1]).sub(y.narrow(0, begin, rows)).square().mean().backward();
-        };
-        const std::vector<at::Tensor> alone = {layer({3, 4}), layer({4, 1})};
-        backward(alone, 0, x.size(0));
-        const std::vector<at::Tensor> together = {layer({3, 4}), layer({4, 1})};
-        Reducer reducer(together, {kTwoFloats}, all_reduce_hook(comm), comm);
-        for (int pass = 0; pass < 2; ++pass) {
-            forget_gradients(together);
-            reducer.prepare_for_backward();
-            backward(together, 2 * comm.rank(), 2);
-            reducer.finalize_backward();
-        }
-        for (std::size_t i = 0; i < alone.size(); ++i) {
-            CHECK(same(elements(together[i].grad()), elements(alone[i].grad()), 1e-5));
-        }
-    });
+    has_gradients_of_the_whole_batch();
 }
 
 TEST_CASE("the second pass has a plan of rank 0's order of arrival, on every rank, and keeps it") {
@@ -296,21 +218,7 @@ TEST_CASE("only prepare_for_backward sends on the Reducer's communicator") {
 }
 
 TEST_CASE("gradients that were there before the Reducer was made are in the first pass") {
-    on_ranks({1, 2}, [](const Communicator& comm) {
-        const Model model({1, 2});
-        model.backward(backwards(2), {5, 6});
-        Reducer reducer(model.parameters, {1}, all_reduce_hook(comm), comm);
-        const std::vector<float> kept = model.each_gradient();
-        reducer.prepare_for_backward();
-        model.backward(backwards(2), {10, 20});
-        reducer.finalize_backward();
-        INFO("gradients of 5 and 6, then a Reducer, and a pass that adds 10 and 20");
-        CHECK(same(kept, std::vector<float>{5, 6, 6}));
-        CHECK(same(
-            model.each_gradient(), std::vector<float>{15, 26, 26}, kRounding,
-            {{{10, 20, 20}, "that is what this pass brought alone"}}
-        ));
-    });
+    takes_older_gradients();
 }
 
 TEST_CASE("without prepare_for_backward, backward only adds, and finalize_backward does nothing") {
@@ -347,137 +255,29 @@ TEST_CASE("parameters that are said to be unused count as there, also where a ra
 }
 
 TEST_CASE("a gradient that is missing or comes twice is an error with its number") {
-    on_ranks({1}, [](const Communicator& comm) {
-        Training training({1, 1, 1, 1}, 1, comm);
-        const auto only = [&](std::size_t parameter) {
-            return error_of([&] { training.model.backward({parameter}, {1, 1, 1, 1}); });
-        };
-        training.reducer->prepare_for_backward();
-        CHECK(only(3) == "nothing");
-        CHECK(only(3) == "logic_error with 3");
-        training.reducer->prepare_for_backward();
-        training.model.backward({3, 1}, {1, 1, 1, 1});
-        const auto missing = error_of([&] { training.reducer->finalize_backward(); });
-        CHECK(missing == "logic_error with 0, 2");
-        {
-            INFO("a bucket has left, but other ranks may never answer: nothing is waited for");
-            CHECK(training.waited == 0);
-        }
-        training.reducer->prepare_for_backward();
-        CHECK(only(3) == "nothing");
-        training.lengths.clear();
-        training.pass(backwards(4), {1, 1, 1, 1});
-        INFO("lengths of the buckets of a pass after one that was not finalized");
-        CHECK(training.lengths == std::vector<std::int64_t>{1, 1, 1, 1});
-        training.reducer->prepare_for_backward();
-        INFO("a gradient comes twice, and its bucket waits for others: it is an error all the same"
-        );
-        CHECK(only(0) == "nothing");
-        CHECK(only(0) == "logic_error with 0");
-    });
+    missing_or_twice();
 }
 
 TEST_CASE("after a pass in which gradients are missing, the next whole one makes the plan") {
-    on_ranks({1}, [](const Communicator& comm) {
-        Training training({1, 1, 1}, 1, comm);
-        training.reducer->prepare_for_backward();
-        training.model.backward({0, 1}, {1, 1, 1});
-        CHECK(error_of([&] { training.reducer->finalize_backward(); }) == "logic_error with 2");
-        training.pass({1, 2, 0}, {1, 1, 1});
-        CHECK(text_of(training.reducer->buckets()) == "{2} {1} {0}");
-        training.pass({0, 1, 2}, {1, 1, 1});
-        INFO("the pass after a whole one has a new plan: gradients had come as 1, 2, 0");
-        CHECK(text_of(training.reducer->buckets()) == "{1} {2} {0}");
-    });
+    plans_after_a_pass_with_gaps();
 }
 
 TEST_CASE("after a pass that ends with an error on one rank, all ranks make the plan") {
-    on_ranks({2, 3}, [](const Communicator& comm) {
-        Training training({1, 1}, 1, comm);
-        training.when_waited_for = [&](int /*number*/) {
-            if (comm.rank() == 1) {
-                throw Error("of the test");
-            }
-        };
-        const auto thrown = thrown_by([&] { training.pass({0, 1}, {1, 1}); });
-        training.when_waited_for = [](int /*number*/) {};
-        training.pass({0, 1}, {3, 4});
-        CHECK(thrown == (comm.rank() == 1 ? "of the test" : "nothing"));
-        INFO("all gradients were ready in the pass before, as 0, 1");
-        CHECK(text_of(training.reducer->buckets()) == "{0} {1}");
-        const auto p = static_cast<float>(comm.size());
-        CHECK(same(training.model.each_gradient(), std::vector<float>{3 / p, 4 / p}, kRounding));
-    });
+    plans_after_an_error_of_one_rank();
 }
 
 TEST_CASE("finalize_backward waits for all buckets, and throws the first error among them") {
-    on_ranks({1}, [](const Communicator& comm) {
-        for (const Thrown what : {Thrown::error, Thrown::number}) {
-            Training training({1, 1, 1}, 1, comm);
-            training.when_waited_for = [what](int number) {
-                if (number == 2) {
-                    raise(what);
-                } else if (number == 3) {
-                    throw std::runtime_error("bucket 3");
-                }
-            };
-            const auto error = thrown_by([&] { training.pass(backwards(3), {1, 1, 1}); });
-            INFO("three buckets; the second throws " << name_of(what) << ", the third as well");
-            CHECK(training.waited == 3);
-            CHECK(error == name_of(what));
-        }
-    });
+    throws_the_first_error();
 }
 
 TEST_CASE("what the hook and its futures throw comes out, and the next pass is as ever") {
-    on_ranks({1}, [](const Communicator& comm) {
-        std::function<void()> bomb;
-        Training training({1, 1}, 1, comm, [&](const at::Tensor& /*flat*/) {
-            bomb();
-            return ready();
-        });
-        training.when_waited_for = [&](int /*number*/) { bomb(); };
-        const Settings settings(training.model.parameters);
-        const auto pass = [&](const std::function<void()>& what) {
-            bomb = what;
-            training.pass(backwards(2), {3, 4});
-        };
-        everything_throws(4, pass, [&] {  // the hook for two buckets, and two futures
-            bomb = [] {};
-            const Comparison left = settings.unchanged();
-            // nothing is prepared after it: of a pass whose backward has ended with an error, gradients are missing
-            thrown_by([&] { training.reducer->finalize_backward(); });
-            const std::size_t calls = training.lengths.size();
-            const auto thrown = thrown_by([&] { training.model.backward(backwards(2), {1, 1}); });
-            const bool is_prepared = thrown != "nothing" || training.lengths.size() > calls;
-            pass([] {});
-            return !left         ? left
-                   : is_prepared ? Comparison{false, "a pass is still prepared when finalize_backward() has thrown"}
-                                 : same(training.model.each_gradient(), std::vector<float>{3, 4});
-        });
-    });
+    throws_what_hooks_throw();
 }
 
 TEST_CASE(
     "what the hook throws for buckets of unused parameters comes out, and the next pass is as ever"
 ) {
-    on_ranks({1}, [](const Communicator& comm) {
-        std::function<void()> bomb;
-        Training training({1, 1}, 1, comm, [&](const at::Tensor& /*flat*/) {
-            bomb();
-            return ready();
-        });
-        const auto pass = [&](const std::function<void()>& what) {
-            bomb = what;
-            training.reducer->prepare_for_backward(backwards(2));
-            training.reducer->finalize_backward();  // at the latest
-        };
-        everything_throws(2, pass, [&] {
-            bomb = [] {};
-            training.pass(backwards(2), {3, 4});
-            return same(training.model.each_gradient(), std::vector<float>{3, 4});
-        });
-    });
+    throws_what_hooks_of_unused_throw();
 }
 
 TEST_CASE("a Reducer's passes, in any order of calls") {
@@ -521,76 +321,15 @@ TEST_CASE("70 parameters are as many as there are") {
 }
 
 TEST_CASE("gradients of any dtype are divided in their bucket, and keep it") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        const auto p = static_cast<float>(comm.size());
-        std::vector<at::Tensor> parameters;
-        for (const at::ScalarType dtype :
-             {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kHalf}) {
-            parameters.push_back(at::full({2}, 1, dtype).requires_grad_());
-        }
-        const auto in_float = [sum = all_reduce_hook(comm)](const at::Tensor& flat) {
-            const at::Tensor floats = flat.to(at::kFloat);
-            sum(floats).get();
-            flat.copy_(floats);
-            return ready();
-        };
-        Reducer reducer(parameters, {1000}, in_float, comm);
-        for (int pass = 0; pass < 2; ++pass) {
-            forget_gradients(parameters);
-            reducer.prepare_for_backward();
-            for (std::size_t i = 0; i < parameters.size(); ++i) {
-                parameters[i].mul(p * static_cast<float>(i + 1)).sum().backward();
-            }
-            reducer.finalize_backward();
-            for (std::size_t i = 0; i < parameters.size(); ++i) {
-                const at::Tensor& gradient = parameters[i].grad();
-                INFO("parameter " << i << " of half, bfloat16, float, double and half");
-                CHECK(gradient.scalar_type() == parameters[i].scalar_type());
-                CHECK(same(
-                    elements(gradient.to(at::kFloat)),
-                    std::vector<float>(2, p * static_cast<float>(i + 1))
-                ));
-            }
-        }
-    });
+    divides_any_dtype();
 }
 
 TEST_CASE("the Reducer refuses what is no leaf with a gradient, or stands twice") {
-    on_ranks({1}, [](const Communicator& comm) {
-        const Model model({1, 1});
-        const at::Tensor& good = model.parameters[0];
-        const at::Tensor& another = model.parameters[1];
-        for (const at::Tensor& other : {good, good.detach(), good.mul(2)}) {
-            const std::vector<at::Tensor> wrong = {good, another, other};
-            CHECK_THROWS_AS(Reducer(wrong, {1}, silent, comm), std::invalid_argument);
-        }
-        CHECK_THROWS_AS(Reducer({good}, {}, silent, comm), std::invalid_argument);
-        INFO("what is refused leaves the gradients as they were: not there");
-        CHECK_FALSE(good.grad().defined());
-        const at::Tensor twin = good.detach().requires_grad_();
-        const at::Tensor empty = at::zeros({0}).requires_grad_();
-        const at::Tensor empty_too = at::zeros({0}).requires_grad_();
-        INFO(
-            "another leaf in the same memory, and two without elements, are parameters of their own"
-        );
-        CHECK_NOTHROW(Reducer({good, twin, empty, empty_too}, {1}, silent, comm));
-    });
+    refuses_what_is_no_leaf();
 }
 
 TEST_CASE("prepare_for_backward refuses numbers that no parameter has, before any message") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        Training training({1, 1}, 1, comm);
-        training.pass(backwards(2), {1, 1});  // the order is due
-        const CrashMeans crash("as if a parameter was looked for that is not there");
-        for (const Sizes& wrong :
-             {Sizes{2}, {0, 2}, {1UL << 31U}, {1UL << 32U}, {(1UL << 53U) + 1}}) {
-            const Answer refused =
-                answer(comm, [&] { training.reducer->prepare_for_backward(wrong); });
-            INFO("unused are " << text_of({wrong}) << ", and there are two parameters");
-            CHECK(refused.what == kInvalidArgument);
-            CHECK(refused.traffic.messages_sent == 0);
-        }
-    });
+    refuses_numbers();
 }
 
 TEST_CASE("when the Reducer is gone, backward leaves the parameters alone") {

@@ -12,6 +12,7 @@
 namespace dist::harness {
 
 inline const Sizes kLengths = {3, 2, 0, 4, 1, 2};
+inline constexpr std::size_t kTwoFloats = 8;  // bytes
 
 /// Rank `rank`'s order of gradients, for each `turn` another one. Rank 0's first is the model's backwards.
 inline Sizes turned(int rank, int turn) {
