@@ -1,6 +1,8 @@
 // What recompute holds between forward and backward, and in backward.
 #pragma once
 
+#include <ATen/Context.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <vector>
 
@@ -57,6 +59,21 @@ inline void holds_inputs_alone() {
     }
 }
 
+/// While it lives, LibTorch multiplies by its own code: oneDNN cannot in bfloat16 on each processor that LibTorch takes
+/// for one that can.
+class WithoutOneDnn {
+  public:
+    WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(false); }
+    ~WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(before_); }
+    WithoutOneDnn(const WithoutOneDnn&) = delete;
+    WithoutOneDnn& operator=(const WithoutOneDnn&) = delete;
+    WithoutOneDnn(WithoutOneDnn&&) = delete;
+    WithoutOneDnn& operator=(WithoutOneDnn&&) = delete;
+
+  private:
+    bool before_ = at::globalContext().userEnabledMkldnn();
+};
+
 /// Segments in a region of autocast, which remembers casts.
 inline void autocast_keeps_no_narrow_copy() {
     constexpr std::size_t kSegments = 4;
@@ -67,6 +84,7 @@ inline void autocast_keeps_no_narrow_copy() {
     const Module module = [&](const Tensors& in) {
         return at::linear(in[0], w).to(at::kFloat).div(64);
     };
+    const WithoutOneDnn own_products;
     const MemoryBefore before;
     const trainer::Autocast on(true, at::kCPU);
     at::Tensor y = x;
