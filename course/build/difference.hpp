@@ -27,7 +27,8 @@ bool is_difference(const std::filesystem::path& file);
 std::filesystem::path source_of(const Context& context, const std::filesystem::path& file);
 
 /// Applies a difference to its base; any other file stays as it is. Returns source_of().
-/// Errors  UsageError that names both files, when the base has changed too much, or is not there.
+/// Errors  UsageError that names both files, when the base has changed too much, or is not there, or has the lines to
+///         be changed several times, and none where the difference says.
 std::filesystem::path make_source(const Context& context, const std::filesystem::path& file);
 
 }  // namespace dist::cli
