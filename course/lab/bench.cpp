@@ -125,9 +125,11 @@ class Measuring {
         measured_.machine = describe_machine(comm_);
         measured_.seed = options_.seed;
         measured_.op = options_.op;
+        // ranks that share cores are disturbed by each other as well
+        const double usual_limit_s = measured_.machine.oversubscribed() ? 10.0 : 3.0;
         effort_ = {
             .budget_s = options_.budget_s,
-            .limit_s = options_.limit_s,
+            .limit_s = options_.limit_s.value_or(usual_limit_s),
             .iterations = options_.iterations,
             .warm_ups = options_.warm_ups,
             .keep_disturbed = measured_.machine.oversubscribed(),

@@ -137,9 +137,8 @@ void add_effort(CLI::App& app, Options& options) {
     app.add_option(
            "--limit", options.limit_s,
            "Seconds for each size and algorithm at the most, where its times have not settled "
-           "within the budget"
+           "within the budget; 3, or 10 where ranks share cores"
     )
-        ->capture_default_str()
         ->check(CLI::Range(0.001, 3600.0));
     app.add_option("--warmup", options.warm_ups, "Calls before the first that counts")
         ->capture_default_str()

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct Options {
     std::string mine;                      // the student's library; empty: none
     std::string over_tcp;                  // path of the library for the algorithm tcp; empty: none
     double budget_s = 0.5;                 // for each size and algorithm
-    double limit_s = 3.0;                  // at most, where the times have not settled by then
+    std::optional<double> limit_s;         // at most, where the times have not settled by then
     int iterations = 0;                    // exactly so many instead; 0: what the budget allows
     int warm_ups = 2;
     std::uint64_t seed = 1;
