@@ -28,22 +28,40 @@ endfunction()
 
 read_manifest(${PROJECT_SOURCE_DIR}/exercises/course.toml)
 
-# Libraries for the code of an exercise, by what it needs. RUNTIME is the course's, for the MPI it is to run on.
-function(link_needs target visibility needs runtime)
+# The headers that are precompiled for answers to NAME: others where its stub tells autograd of an operation.
+function(headers_of name result)
+  set(needs ${EXERCISE_${name}_needs})
+  set(headers ${NEEDS_${needs}_PRECOMPILED})
+  if(NEEDS_${needs}_PRECOMPILED_FUNCTIONS)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/exercises/${EXERCISE_${name}_chapter}/${name}.cpp found REGEX "custom_function.h")
+    if(found)
+      set(headers ${NEEDS_${needs}_PRECOMPILED_FUNCTIONS})
+    endif()
+  endif()
+  set(${result} "${headers}" PARENT_SCOPE)
+endfunction()
+
+# Libraries for the code of an exercise, by what it needs. RUNTIME is the course's, for the MPI it is to run on; HEADERS are
+# precompiled.
+function(link_needs target visibility needs runtime headers)
   target_link_libraries(${target} ${visibility} dist::base dist::net ${runtime})
   target_link_libraries(${target} PRIVATE dist::whole_stacks)
   target_link_libraries(${target} ${visibility} ${NEEDS_${needs}_LIBRARIES})
   target_compile_options(${target} PRIVATE ${NEEDS_${needs}_OPTIONS})
-  if(NEEDS_${needs}_PRECOMPILED)
-    share_precompiled(${target} ${NEEDS_${needs}_PRECOMPILED})
+  if(headers)
+    share_precompiled(${target} ${headers})
   endif()
 endfunction()
 
 # The reference of NAME, as the library TARGET.
 function(add_solution target name runtime)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/solutions/${EXERCISE_${name}_chapter}/${name}.cpp)
-  link_needs(${target} PUBLIC "${EXERCISE_${name}_needs}" ${runtime})
+  headers_of(${name} headers)
+  link_needs(${target} PUBLIC "${EXERCISE_${name}_needs}" ${runtime} "${headers}")
   target_link_libraries(${target} PRIVATE dist::warnings)
+  if(NOT SHARDLINGS_SANITIZE)
+    target_compile_options(${target} PRIVATE -g1)  # lines, for reports
+  endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
@@ -51,7 +69,8 @@ endfunction()
 function(add_mine target name runtime)
   set(file ${EXERCISE_${name}_chapter}/${name}${NEEDS_${EXERCISE_${name}_needs}_SUFFIX})
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/exercises/${file})
-  link_needs(${target} PRIVATE "${EXERCISE_${name}_needs}" ${runtime})
+  headers_of(${name} headers)
+  link_needs(${target} PRIVATE "${EXERCISE_${name}_needs}" ${runtime} "${headers}")
   target_link_libraries(${target} PRIVATE dist::student_warnings)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
@@ -72,11 +91,12 @@ function(add_exercise name)
   add_mine(mine_${name} ${name} dist::runtime)
 
   add_library(${name}_test_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/${path}_test.cpp)
-  link_needs(${name}_test_object PRIVATE ${needs} dist::runtime)
+  link_needs(${name}_test_object PRIVATE ${needs} dist::runtime "${NEEDS_${needs}_PRECOMPILED}")
   target_link_libraries(${name}_test_object PRIVATE dist::lines_only dist::optimised_little dist::harness dist::warnings)
 
   add_executable(${name}_test EXCLUDE_FROM_ALL ${students_file} $<TARGET_OBJECTS:${name}_test_object>)
-  link_needs(${name}_test PRIVATE ${needs} dist::runtime)
+  headers_of(${name} headers)
+  link_needs(${name}_test PRIVATE ${needs} dist::runtime "${headers}")
   target_link_libraries(${name}_test PRIVATE dist::student_warnings dist::harness ${others} dist::net dist::runtime)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(NOT SHARDLINGS_SANITIZE)
@@ -89,7 +109,8 @@ function(add_exercise name)
   if(NEEDS_${needs}_PRECOMPILED_ANSWER)
     share_precompiled(${name}_test ${NEEDS_${needs}_PRECOMPILED_ANSWER})
   endif()
-  add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${NEEDS_${needs}_PARTS})
+  add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${headers} ${NEEDS_${needs}_PRECOMPILED}
+    ${NEEDS_${needs}_PARTS})
 endfunction()
 
 # Whether NAME runs on SimGrid's MPI as well.
@@ -185,7 +206,7 @@ if(SimGrid_FOUND)
       add_simulated(${name}_simulated
         SOURCES ${PROJECT_SOURCE_DIR}/exercises/${EXERCISE_${name}_chapter}/${name}.cpp
         LIBRARIES ${smpi_others} dist::student_warnings)
-      link_needs(${name}_simulated PRIVATE mpi dist::runtime_smpi)
+      link_needs(${name}_simulated PRIVATE mpi dist::runtime_smpi "")
       add_parts(${name}_simulated simulated_object dist_runtime_smpi ${smpi_others})
       # for `prove`: the same file in its test
       add_simulated_test(${name} ${PROJECT_SOURCE_DIR}/exercises/${EXERCISE_${name}_chapter}/${name}.cpp
