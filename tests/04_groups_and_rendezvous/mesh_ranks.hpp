@@ -31,6 +31,10 @@ struct Came {
     std::string error;
 };
 
+inline Comparison without_error(const Came& came) {
+    return {came.error.empty(), "full_mesh threw: " + came.error};
+}
+
 // One rank, in a thread of its own: processes would share a store as well, and threads may share a simpler one.
 class Rank {
   public:
