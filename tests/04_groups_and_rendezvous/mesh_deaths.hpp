@@ -49,10 +49,13 @@ inline std::vector<MeshMoment> moments_of_a_mesh() {
 }
 
 /// By an Error that names it, or by the end of the connection with it.
-inline bool knows_of_the_death(const Came& came) {
-    return came.error.empty()
-               ? came.sockets.size() == 3 && came.sockets[kDead] && has_ended(came.sockets[kDead])
-               : names(came.error, kDead);
+inline Comparison knows_of_the_death(const Came& came) {
+    if (!came.error.empty()) {
+        return names(came.error, kDead);
+    }
+    return {
+        came.sockets.size() == 3 && came.sockets[kDead] && has_ended(came.sockets[kDead]),
+        "it threw nothing, and has no socket of rank 1 that has ended"};
 }
 
 inline void dies_while_they_connect() {

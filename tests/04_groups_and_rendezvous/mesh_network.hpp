@@ -113,8 +113,8 @@ inline void connects_byte_by_byte() {
                 INFO("ranks " << high << " and " << low);
                 say(mesh[high][low], 100 * high + low);
                 say(mesh[low][high], 100 * low + high);
-                CHECK(heard(mesh[low][high]) == 100 * high + low);
-                CHECK(heard(mesh[high][low]) == 100 * low + high);
+                CHECK(heard(mesh[low][high]) == std::to_string(100 * high + low));
+                CHECK(heard(mesh[high][low]) == std::to_string(100 * low + high));
                 const Carried carried =
                     network.carried(detours[high]->edge_to(static_cast<int>(low)));
                 CHECK(carried.connections == 1);

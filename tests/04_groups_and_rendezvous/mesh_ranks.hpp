@@ -101,15 +101,15 @@ inline void say(const net::Socket& socket, std::uint32_t number) {
     ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
 }
 
-// The number that comes next; nothing within 3 s, or the end of the connection, is 999.
-inline std::uint32_t heard(const net::Socket& socket) {
+// The number that comes next; "nothing" if none does within 3 s, or the connection ends.
+inline std::string heard(const net::Socket& socket) {
     pollfd one{socket.descriptor(), POLLIN, 0};
-    std::uint32_t number = 999;
+    std::uint32_t number = 0;
     if (poll(&one, 1, 3000) <= 0 ||
         ::recv(socket.descriptor(), &number, sizeof number, MSG_WAITALL) != sizeof number) {
-        return 999;
+        return "nothing";
     }
-    return number;
+    return std::to_string(number);
 }
 
 inline bool has_ended(const net::Socket& socket) {
@@ -129,8 +129,12 @@ inline int port_in(const std::string& address) {
     return std::stoi(address.substr(colon + 1));
 }
 
-inline bool names(const std::string& text, int rank) {
-    return text.find("rank " + std::to_string(rank)) != std::string::npos;
+/// Does the text of what was thrown name the rank?
+inline Comparison names(const std::string& text, int rank) {
+    const std::string name = "rank " + std::to_string(rank);
+    return {
+        text.find(name) != std::string::npos,
+        "it should name " + name + ": " + (text.empty() ? "nothing was thrown" : text)};
 }
 
 }  // namespace dist::harness
