@@ -11,7 +11,7 @@ namespace dist::cli {
 namespace {
 
 /// layers, width, heads; of the layout tp, pp, micro-batch and chunks.
-PublishedGpt row(
+constexpr PublishedGpt row(
     double billions,
     const std::array<int, 3>& sizes,
     int ranks,
@@ -34,6 +34,18 @@ PublishedGpt row(
              .chunks = chunks},
         .tflops = tflops};
 }
+
+constexpr std::array kPublished = {
+    row(1.7, {24, 2304, 24}, 32, 512, {1, 1, 16, 1}, 137),
+    row(3.6, {30, 3072, 32}, 64, 512, {2, 1, 16, 1}, 138),
+    row(7.5, {36, 4096, 32}, 128, 512, {4, 1, 16, 1}, 142),
+    row(18.4, {40, 6144, 48}, 256, 1024, {8, 1, 8, 1}, 135),
+    row(39.1, {48, 8192, 64}, 512, 1536, {8, 2, 4, 1}, 138),
+    row(76.1, {60, 10240, 80}, 1024, 1792, {8, 4, 2, 3}, 140),
+    row(145.6, {80, 12288, 96}, 1536, 2304, {8, 8, 2, 2}, 148),
+    row(310.1, {96, 16384, 128}, 1920, 2160, {8, 16, 1, 2}, 155),
+    row(529.6, {105, 20480, 128}, 2520, 2520, {8, 35, 1, 3}, 163),
+    row(1008.0, {128, 25600, 160}, 3072, 3072, {8, 64, 1, 1}, 163)};
 
 GptTraining training_of(const PublishedGpt& published, GptTraining training) {
     training.model = published.model;
@@ -63,18 +75,7 @@ GptBeside beside(const PublishedGpt& published, const GptTraining& training) {
 }  // namespace
 
 const std::array<PublishedGpt, 10>& published_gpts() {
-    static const std::array kRows = {
-        row(1.7, {24, 2304, 24}, 32, 512, {1, 1, 16, 1}, 137),
-        row(3.6, {30, 3072, 32}, 64, 512, {2, 1, 16, 1}, 138),
-        row(7.5, {36, 4096, 32}, 128, 512, {4, 1, 16, 1}, 142),
-        row(18.4, {40, 6144, 48}, 256, 1024, {8, 1, 8, 1}, 135),
-        row(39.1, {48, 8192, 64}, 512, 1536, {8, 2, 4, 1}, 138),
-        row(76.1, {60, 10240, 80}, 1024, 1792, {8, 4, 2, 3}, 140),
-        row(145.6, {80, 12288, 96}, 1536, 2304, {8, 8, 2, 2}, 148),
-        row(310.1, {96, 16384, 128}, 1920, 2160, {8, 16, 1, 2}, 155),
-        row(529.6, {105, 20480, 128}, 2520, 2520, {8, 35, 1, 3}, 163),
-        row(1008.0, {128, 25600, 160}, 3072, 3072, {8, 64, 1, 1}, 163)};
-    return kRows;
+    return kPublished;
 }
 
 double fitted_efficiency(GptTraining training, const GptLayout& layout, double tflops) {

@@ -52,8 +52,8 @@ std::string line_of(const GptCells& cells, bool whole) {
 
 GptCells cells_of(const GptFound& found) {
     const auto& [layout, time, memory, tflops] = found;
-    const auto share = [&](double part_s) {
-        return fmt::format("{:.1f}", 100 * part_s / time.step_s());
+    const auto share = [step_s = time.step_s()](double part_s) {
+        return fmt::format("{:.1f}", 100 * part_s / step_s);
     };
     const auto held = [](double bytes) { return fmt::format("{:.1f}", bytes / kGiga); };
     return {

@@ -9,11 +9,12 @@
 
 #include "course/plots/gnuplot.hpp"
 #include "course/process/error.hpp"
+#include "course/simulate/gpt_text.hpp"
 #include "tests/course/cli_simulated.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
 
-using dist::cli::Ended;
+using namespace dist::cli;
 
 namespace {
 
@@ -25,7 +26,7 @@ Ended gpt(std::vector<std::string> more) {
 void check_refused(const std::vector<std::string>& words, const std::string& says) {
     const Ended ended = simulate(words);
     INFO(ended.output);
-    CHECK(ended.status == dist::cli::exit_status::kUsage);
+    CHECK(ended.status == exit_status::kUsage);
     CHECK(has(ended.output, says));
     CHECK(ended.output.find('\n') == ended.output.size() - 1);
 }
@@ -58,6 +59,22 @@ TEST_CASE(
         rows += line.starts_with('#') ? 0 : 1;
     }
     CHECK(rows == 10);
+}
+
+TEST_CASE("in a narrow window the table of layouts has fewer columns") {
+    const GptTraining training;
+    const GptSearch search = search_layouts(training, {});
+    std::istringstream lines(table_of(search, training, false, 80));
+    int rows = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with('#')) {
+            CHECK(line.size() <= 80);
+            ++rows;
+        }
+    }
+    CHECK(rows == 10);
+    CHECK(has(table_of(search, training, false, 80), "a wider window has more columns"));
+    CHECK(has(table_of(search, training, false), "activations"));
 }
 
 TEST_CASE("simulate train --model gpt writes JSON and CSV of all meshes, and a picture") {
@@ -134,7 +151,7 @@ TEST_CASE("the published rows stand beside ours") {
 TEST_CASE("what no rank can hold is said, and how much would be enough") {
     const Ended ended = gpt({"--memory", "1GB", "--ranks", "8", "--batch", "8"});
     INFO(ended.output);
-    CHECK(ended.status == dist::cli::exit_status::kFailed);
+    CHECK(ended.status == exit_status::kFailed);
     CHECK(has(ended.output, "layouts fits: the least that a rank has to hold are "));
     CHECK(has(ended.output, "and --memory is 1.0 GB"));
 }
@@ -166,7 +183,7 @@ TEST_CASE("bad options of --model gpt are refused in a line") {
         "--layers goes with --model gpt only"
     );
     const Ended recompute = gpt({"--recompute", "often"});
-    CHECK(recompute.status == dist::cli::exit_status::kUsage);
+    CHECK(recompute.status == exit_status::kUsage);
     const Ended help = simulate({"train", "--help"});
     CHECK(has(help.output, "--model gpt is calculated"));
 }
