@@ -70,6 +70,10 @@ bool Command::parsed() const {
     return app_->parsed();
 }
 
+bool Command::given(const std::string& option) const {
+    return app_->count(option) > 0;
+}
+
 void Command::callback(std::function<void()> work) const {
     app_->callback(std::move(work));
 }

@@ -47,6 +47,8 @@ class Command {
     void footer(const std::string& text) const;
     /// Whether the command line names it; when it has been read.
     [[nodiscard]] bool parsed() const;
+    /// Whether the command line has this option of the command's: "--ranks".
+    [[nodiscard]] bool given(const std::string& option) const;
     void callback(std::function<void()> work) const;
     /// What the command does not know is kept, in order: remaining().
     void keep_the_rest() const;

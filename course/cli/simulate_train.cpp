@@ -11,6 +11,7 @@
 
 #include "course/algorithms/collective_names.hpp"
 #include "course/build/setup.hpp"
+#include "course/cli/simulate_gpt.hpp"
 #include "course/cli/simulated_cluster.hpp"
 #include "course/cli/tested_answer.hpp"
 #include "course/files/atomic_file.hpp"
@@ -42,6 +43,7 @@ struct SimulateTrainArguments {
     ClusterArguments cluster = {.ranks = "2,4,8,16,32,64"};
     std::string csv;
     std::string svg;
+    GptArguments gpt;
 };
 
 constexpr int kMostAtOnce = 1'000'000;  // pictures of a batch, MiB of a bucket
@@ -184,7 +186,11 @@ void add_measured(Command& command, SimulateTrainArguments& arguments) {
         "Take these times from a run's log: ./shardlings train --parallel none --steps 12 --log "
         "FILE"
     );
-    command.add_option("--model", arguments.model, "As for train").capture_default_str();
+    command
+        .add_option(
+            "--model", arguments.model, "As for train; gpt is calculated, and needs no time"
+        )
+        .capture_default_str();
 }
 
 constexpr const char* kHelp =
@@ -206,18 +212,25 @@ constexpr const char* kHelp =
     "holds.\n"
     "  ./shardlings simulate train --forward 120ms --backward 240ms --optimizer 10ms\n"
     "  ./shardlings simulate train --log run.jsonl --ranks 64,1024 --svg train.svg\n"
-    "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce";
+    "  ./shardlings simulate train --log run.jsonl --mine ring_all_reduce\n";
 
 }  // namespace
 
 Command add_simulate_train(Command& simulate, Context& context) {
     auto command = simulate.add_subcommand(
-        "train", "Predict images a second on a cluster, from what a step takes on one rank"
+        "train",
+        "Predict images a second on a cluster, from what a step takes on one rank; or the layouts "
+        "of a GPT"
     );
     auto arguments = std::make_shared<SimulateTrainArguments>();
     add_measured(command, *arguments);
-    Option batch = command.add_option("--batch", arguments->batch, "Pictures per rank and step");
-    batch.between(1, kMostAtOnce).capture_default_str();
+    command
+        .add_option(
+            "--batch", arguments->batch,
+            "Pictures per rank and step; with gpt sequences of all ranks (1536)"
+        )
+        .between(1, kMostAtOnce)
+        .capture_default_str();
     command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, for ddp and zero2")
         .between(0, kMostAtOnce)
         .capture_default_str();
@@ -230,10 +243,20 @@ Command add_simulate_train(Command& simulate, Context& context) {
     command.add_option("--as", arguments->as, "Use this file in place of that exercise's own");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the table as CSV");
-    command.add_option("--svg", arguments->svg, "Draw images a second against ranks");
-    command.footer(kHelp);
-    command.callback([&context, arguments, batch] {
-        simulate_train(context, *arguments, batch.count() > 0);
+    command.add_option("--svg", arguments->svg, "Draw images a second against ranks, or layouts");
+    add_gpt_options(command, arguments->gpt);
+    command.footer(std::string(kHelp) + kGptHelp);
+    command.callback([&context, arguments, command] {
+        const bool gpt = arguments->model == "gpt";
+        expect_options_of(command, gpt);
+        if (gpt) {
+            simulate_gpt(
+                context, command, arguments->gpt,
+                {arguments->batch, arguments->cluster, arguments->csv, arguments->svg}
+            );
+        } else {
+            simulate_train(context, *arguments, command.given("--batch"));
+        }
     });
     return command;
 }

@@ -127,6 +127,30 @@ double parse_bytes_per_s(const std::string& option, const std::string& text) {
     return rate;
 }
 
+double parse_flops_per_s(const std::string& option, const std::string& text) {
+    constexpr std::array kUnits = {Unit{"", 1.0}, Unit{"G", 1e9}, Unit{"T", 1e12}, Unit{"P", 1e15}};
+    const double rate = parse(option, text, kUnits, "312T or 1P, operations a second");
+    if (rate <= 0) {
+        throw UsageError(fmt::format("{}: nothing is ever computed with {}", option, text));
+    }
+    return rate;
+}
+
+double parse_memory(const std::string& option, const std::string& text) {
+    constexpr std::array kUnits = {
+        Unit{"GB", 1e9}, Unit{"MB", 1e6}, Unit{"TB", 1e12}, Unit{"G", 1e9}, Unit{"M", 1e6}};
+    return parse(option, text, kUnits, "80GB or 500MB");
+}
+
+double parse_share(const std::string& option, const std::string& text) {
+    constexpr std::array kUnits = {Unit{"", 1.0}, Unit{"%", 0.01}};
+    const double share = parse(option, text, kUnits, "0.5 or 50%");
+    if (share <= 0 || share > 1) {
+        throw UsageError(fmt::format("{}: {} is no share: above 0, and at most 1", option, text));
+    }
+    return share;
+}
+
 std::size_t parse_bytes(const std::string& option, const std::string& text) {
     constexpr std::array kUnits = {
         Unit{"", 1.0}, Unit{"K", 1024.0}, Unit{"M", 1024.0 * 1024},

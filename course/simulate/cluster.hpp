@@ -23,12 +23,24 @@ struct Cluster {
 };
 
 /// "2us", "0.5ms", "1s": seconds.
-/// Errors  UsageError, which names `option`; so do the next two
+/// Errors  UsageError, which names `option`; so do the next ones
 double parse_seconds(const std::string& option, const std::string& text);
 
 /// "10Gbit", "1.25GB", "200MB": bytes in a second; K, M, G for powers of 1000, as networks count.
 /// Errors  UsageError
 double parse_bytes_per_s(const std::string& option, const std::string& text);
+
+/// "312T": operations in a second; G, T, P for powers of 1000.
+/// Errors  UsageError
+double parse_flops_per_s(const std::string& option, const std::string& text);
+
+/// "80GB": bytes, with powers of 1000, as data sheets count.
+/// Errors  UsageError
+double parse_memory(const std::string& option, const std::string& text);
+
+/// "0.5", "50%": above 0, and at most 1.
+/// Errors  UsageError
+double parse_share(const std::string& option, const std::string& text);
 
 /// "64K": bytes; K, M, G for powers of 1024, as bench takes them.
 /// Errors  UsageError; also for what is no whole number of floats

@@ -49,6 +49,16 @@ endif()
 add_test(NAME simulate COMMAND simulate_test)
 set_tests_properties(simulate PROPERTIES LABELS cli TIMEOUT 600)
 
+# simulate train --model gpt: formulas, and the command.
+add_executable(gpt_layouts_test EXCLUDE_FROM_ALL gpt_layouts_test.cpp gpt_layouts_command_test.cpp)
+target_link_libraries(gpt_layouts_test PRIVATE
+  dist_catch2_main dist::cli dist::plots dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(gpt_layouts_test PRIVATE
+  REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+add_dependencies(gpt_layouts_test shardlings_cli)
+add_test(NAME gpt_layouts COMMAND gpt_layouts_test)
+set_tests_properties(gpt_layouts PROPERTIES LABELS cli TIMEOUT 300)
+
 # trace: from logs to pictures; and the command itself.
 add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp trace_command_test.cpp)
 target_link_libraries(trace_test PRIVATE
