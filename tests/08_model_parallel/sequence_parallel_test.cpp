@@ -89,13 +89,6 @@ TEST_CASE("a row-parallel layer adds its bias once, to the tokens that a rank ke
                          )
                        : equal(y, sum);
             CHECK(result);
-            if (biased) {
-                y.sum().backward();
-                const at::Tensor tokens = at::ones({7}).mul(24.0 / comm.size());
-                INFO("the bias's gradient, before it is added up: this rank's tokens are in it");
-                const Comparison gradient = equal(row.bias.grad(), tokens);
-                CHECK(gradient);
-            }
         }
     });
 }
