@@ -62,8 +62,11 @@ TEST_CASE("an MLP costs 5 units in each step, of which tensor_parallel_mlp takes
             const Comparison spent = within(forward, units(2, 120, comm));
             CHECK(spent);
         }
-        INFO("backward: all-gather of y's gradient, all-gather of x, reduce-scatter of x's");
-        INFO("gradient. Two units: is x of all tokens kept? Four: is something added up twice?");
+        INFO(
+            "backward: all-gather of y's gradient, all-gather of x, reduce-scatter of x's "
+            "gradient. "
+            "Two units: is x of all tokens kept? Four: is something added up twice?"
+        );
         const Comparison spent = within(backward, units(3, 120, comm));
         CHECK(spent);
     });
