@@ -129,7 +129,10 @@ inline void hands_tokens_to_experts(const Spread& spread, const Communicator& co
                 std::ranges::copy(token(rank, t), std::back_inserter(expected));
             }
         }
-        INFO("expert " << comm.rank() * local + e << ": its tokens are (rank, position, 1)");
+        INFO(
+            "expert " << comm.rank() * local + e
+                      << ": its tokens are (rank, position, 1), three numbers each"
+        );
         const Comparison rows = same(got[static_cast<std::size_t>(e)], expected);
         CHECK(rows);
     }

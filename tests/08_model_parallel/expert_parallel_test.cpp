@@ -2,6 +2,8 @@
 // one process would compute, by two exchanges of rows in forward and two in backward.
 #include "exercises/08_model_parallel/expert_parallel.hpp"
 
+#include <ATen/ops/zeros.h>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -23,6 +25,25 @@ const Forbid kForbid(
     {"collectives"},
     "This exercise stands on your own isend, irecv, all_to_all and ring_all_reduce."
 );
+
+/// What a rank has that adds results, which come by expert, to its kept tokens in their order.
+at::Tensor results_in_order_of_tokens(const Share& share) {
+    std::vector<std::int64_t> tokens;
+    std::vector<at::Tensor> results;
+    for (std::int64_t e = 0; e < kExperts; ++e) {
+        const at::Tensor weight = share.weight_of(e, share.routing.weights);
+        for (const std::int64_t t : share.tokens_for(e)) {
+            tokens.push_back(t);
+            results.push_back(share.x[t].mul(weight[t]).detach());
+        }
+    }
+    std::ranges::sort(tokens);
+    at::Tensor y = at::zeros(share.x.sizes());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        y[tokens[i]].add_(results[i]);
+    }
+    return y;
+}
 
 }  // namespace
 
@@ -108,10 +129,14 @@ TEST_CASE("experts that change nothing give each token times the sum of its kept
                 [](std::int64_t /*local*/, const at::Tensor& tokens) { return tokens; }, comm
             );
             const at::Tensor sums = share.routing.weights.mul(share.routing.kept).sum(-1, true);
-            INFO(spread.name << "; what was dropped is 0: whoever calls adds x");
+            INFO(spread.name << "; x times the sum of its kept weights, 0 where all are dropped");
             const Comparison result = equal(
                 y, share.x.mul(sums),
                 {{share.x.mul(share.routing.weights.sum(-1, true)), "dropped choices are in it"},
+                 {results_in_order_of_tokens(share),
+                  "results are added to tokens in order, as if they did not come by expert"},
+                 {share.x.mul(sums.add(sums.eq(0))),
+                  "x is in it where all choices were dropped: the caller adds that"},
                  {share.x.mul(share.routing.kept.sum(-1, true)), "that is without the weights"}}
             );
             CHECK(result);
