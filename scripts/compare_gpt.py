@@ -219,8 +219,8 @@ def main():
     ours, theirs = deviations(course, exact), deviations(float32, exact)
     failed = text != exact_text or any(ours[row] > bound[row] for row in bound)
 
-    print(f"GPT of {LAYERS} blocks, -n {options.ranks} --parallel {options.parallel} {options.options}; "
-          f"PyTorch {torch.__version__}")
+    print(f"GPT of {LAYERS} blocks, PyTorch {torch.__version__}:",
+          "-n", options.ranks, "--parallel", options.parallel, *options.options.split())
     print("largest deviation from PyTorch in float64, over the largest number")
     print(f"{'':<46}{'course':>9}{'PyTorch in float32':>20}{'bound':>9}")
     for row, limit in bound.items():
