@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "course/parallel/stop.hpp"
+#include "course/trainer/mesh_options.hpp"
 
 namespace dist::trainer {
 
@@ -299,6 +300,7 @@ void declare(CLI::App& app, Options& options) {
     declare_run(app, options);
     declare_gpt(app, options);
     declare_ranks(app, options);
+    declare_mesh(app, options);
     declare_output(app, options);
     declare_timeout(app, options);
     declare_training(app, options);
@@ -358,6 +360,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
         throw Stop("--replicas goes with --parallel dp only");
     }
     expect_task(app, options);
+    expect_mesh(app, options);
     const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
     if (options.device != "cpu" && !for_gpu) {
         throw Stop("--device cuda goes with --parallel ddp or none");

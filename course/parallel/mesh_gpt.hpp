@@ -1,0 +1,54 @@
+// A GPT cut across the ranks of a mesh: what one rank has of it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <memory>
+#include <string>
+
+#include "course/nn/gpt_shape.hpp"
+#include "course/nn/model.hpp"
+#include "course/runtime/communicator.hpp"
+
+namespace dist::trainer {
+
+/// Where a rank computes.
+struct GptPlace {
+    const Communicator& tp;  ///< ranks that share each layer; outlives the model
+    const Communicator& cp;  ///< ranks that share the tokens of each example; outlives the model
+    int stage = 0;           ///< which blocks, in a pipeline of so many stages
+    int stages = 1;
+};
+
+/// Makes one stage of nn::make_gpt(shape), with anything in its parameters. They have the names that they have there, and of
+/// each of them this rank's part. The embeddings are in the first stage, the norm and the head in the last one.
+///
+/// The first stage's forward takes tokens (B, T / cp) int64, all others what the stage before it returned:
+/// (B, T / cp, w). The last one returns scores of this rank's words, (B, T / cp, V / tp).
+///
+/// Tokens are those of gpt_tokens(): T is shape.context.
+///
+/// Cost    of forward, for each block: two all-reduces over tp, forward and backward, and the messages of ring_attention
+///         over cp.
+/// Errors  std::invalid_argument if tp does not divide heads and vocabulary, stages the layers, or 2 cp the context (where cp > 1).
+std::shared_ptr<nn::Model> make_gpt_stage(const nn::GptShape& shape, const GptPlace& place);
+
+/// The tokens of an example that this rank has: (T / cp) int64. Labels follow them.
+at::Tensor gpt_tokens(const nn::GptShape& shape, const Communicator& cp);
+
+/// This rank's part of one of nn::make_gpt's parameters, or of what an optimizer keeps of it: a copy.
+///
+/// whole  all of it. Where a parameter is on every rank of tp as a whole, the part is the whole.
+at::Tensor gpt_part(const std::string& parameter, const at::Tensor& whole, const Communicator& tp);
+
+/// Writes a part to its place in the whole.
+void put_gpt_part(
+    const std::string& parameter,
+    const at::Tensor& part,
+    const at::Tensor& whole,
+    const Communicator& tp
+);
+
+/// Whether every rank of tp has the whole of it: its gradient is the same on all, and counts once.
+bool is_on_every_rank(const std::string& parameter);
+
+}  // namespace dist::trainer

@@ -1,0 +1,203 @@
+// --parallel 3d: a GPT on a mesh of ranks.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "course/parallel/mesh_shape.hpp"
+#include "tests/course/trainer_run.hpp"
+#include "tests/course/trainer_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+using dist::trainer::MeshShape;
+using dist::trainer::read_mesh;
+
+namespace {
+
+/// What ten steps came to with each of these options, all in one job.
+Records trained_with(int ranks, const std::vector<std::string>& options) {
+    std::string arguments;
+    for (const std::string& option : options) {
+        arguments += " '" + option + "'";
+    }
+    const Run run = run_program(MESH_GRADIENTS, ranks, arguments);
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    Records records;
+    std::istringstream lines(run.output);
+    for (std::string line; std::getline(lines, line);) {
+        records.push_back(nlohmann::json::parse(line));
+    }
+    REQUIRE(records.size() == options.size());
+    return records;
+}
+
+// Gradients are up to 0.1, weights up to 3: what is left is the order of sums of floats.
+void check_as_one_process(const nlohmann::json& record) {
+    INFO(record.dump());
+    CHECK(record.at("names") == true);
+    CHECK(record.at("gradients") < 1e-6);
+    CHECK(record.at("weights") < 1e-5);
+    const auto got = record.at("losses").get<std::vector<double>>();
+    const auto wanted = record.at("of_one").get<std::vector<double>>();
+    REQUIRE(got.size() == wanted.size());
+    for (std::size_t step = 0; step < got.size(); ++step) {
+        CHECK(std::abs(got[step] - wanted[step]) < 1e-5);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a mesh is read, and what is none is refused", "[mesh]") {
+    CHECK(read_mesh("dp=2,pp=3,tp=4") == MeshShape{.tp = 4, .cp = 1, .dp = 2, .pp = 3});
+    CHECK(read_mesh("cp=2") == MeshShape{.tp = 1, .cp = 2, .dp = 1, .pp = 1});
+    CHECK(describe(read_mesh("tp=4,dp=2")) == "dp=2,pp=1,cp=1,tp=4");
+    CHECK(ranks_of(read_mesh("dp=4096,pp=4096,cp=4096,tp=4096")) == 1LL << 48);
+    for (const char* const text :
+         {"dp", "dp=", "dp=0", "dp=-1", "dp=2x", "dp=5000", "=2", "xp=2", "dp=2,,tp=2",
+          "dp=1,dp=2"}) {
+        INFO(text);
+        CHECK_THROWS_AS(read_mesh(text), std::invalid_argument);
+    }
+}
+
+TEST_CASE("gradients of every mesh of 4 ranks are those of one process", "[mesh]") {
+    for (const auto& record : trained_with(
+             4, {"--mesh dp=4", "--mesh cp=4", "--mesh tp=4", "--mesh dp=2,cp=2",
+                 "--mesh dp=2,tp=2", "--mesh cp=2,tp=2", "--mesh dp=2,tp=2 --micro-batches 2",
+                 "--mesh cp=2,tp=2 --micro-batches 4"}
+         )) {
+        check_as_one_process(record);
+    }
+}
+
+TEST_CASE("what ranks of dp and cp share is cut into shards", "[mesh]") {
+    std::vector<std::string> options;
+    for (const char* const mesh : {"dp=4", "dp=2,tp=2", "dp=2,cp=2", "cp=2,tp=2"}) {
+        for (const char* const zero : {"1", "2", "3"}) {
+            options.push_back(std::string("--micro-batches 2 --mesh ") + mesh + " --zero " + zero);
+        }
+    }
+    for (const auto& record : trained_with(4, options)) {
+        check_as_one_process(record);
+    }
+}
+
+namespace {
+
+// Learned in a few steps: what comes next follows from the last byte alone.
+struct MeshRun {
+    TemporaryFolder folder;
+    std::string log = (folder.path() / "log.jsonl").string();
+
+    MeshRun() {
+        std::ofstream text(folder.path() / "text");
+        for (int i = 0; i < 200; ++i) {
+            text << "abcdefghijklmnopqrstuvwxyz\n";
+        }
+    }
+
+    /// of the whole batch, `batch`, a data rank's
+    [[nodiscard]] std::string options(int batch) const {
+        return "--model gpt --context 16 --layers 4 --width 16 --heads 4 --steps 10 --rate 0.1 "
+               "--log " +
+               log + " --text " + (folder.path() / "text").string() + " --batch " +
+               std::to_string(batch) + " ";
+    }
+
+    [[nodiscard]] std::string checkpoint() const {
+        return " --checkpoint " + (folder.path() / "run").string();
+    }
+
+    [[nodiscard]] Records records() const { return read_log(log); }
+};
+
+Run succeeded(int ranks, const std::string& arguments) {
+    const Run run = run_trainer(ranks, arguments);
+    INFO(run.output);
+    REQUIRE(run.status == 0);
+    return run;
+}
+
+}  // namespace
+
+TEST_CASE("train on a mesh logs what one process logs", "[mesh]") {
+    const MeshRun run;
+    succeeded(1, run.options(8) + "--parallel none");
+    const Records wanted = run.records();
+    for (const char* const mesh : {"dp=2,tp=2", "cp=2,tp=2"}) {
+        const std::string batch = run.options(mesh[0] == 'd' ? 4 : 8);
+        const Run got = succeeded(4, batch + "--parallel 3d --mesh " + mesh);
+        INFO(got.output);
+        CHECK(contains(got.output, "for each part of dp; 3d: a GPT cut across a mesh"));
+        const Records records = run.records();
+        REQUIRE(records.size() == wanted.size());
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            for (const char* const field :
+                 {"loss", "accuracy", "tokens", "test_loss", "test_accuracy"}) {
+                INFO(mesh << ", record " << i << ", " << field);
+                REQUIRE(records[i].contains(field) == wanted[i].contains(field));
+                if (wanted[i].contains(field)) {
+                    const double value = wanted[i].at(field);
+                    CHECK(records[i].at(field).get<double>() == Approx(value).margin(1e-4));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a run goes on under another mesh, and in every other way", "[mesh]") {
+    struct Half {
+        int ranks;
+        int batch;
+        const char* way;
+    };
+    const auto [first, second] = GENERATE(
+        std::pair<Half, Half>{
+            {4, 4, "3d --mesh dp=2,tp=2 --zero 1"}, {4, 8, "3d --mesh cp=2,tp=2"}},
+        std::pair<Half, Half>{{2, 4, "zero3"}, {4, 4, "3d --mesh dp=2,tp=2 --zero 3"}},
+        std::pair<Half, Half>{{4, 8, "3d --mesh tp=4"}, {1, 8, "none"}}
+    );
+    const MeshRun run;
+    const std::string adam = " --optimizer adamw --rate 0.01 ";
+    succeeded(1, run.options(8) + adam + "--parallel none");
+    const auto wanted = losses(run.log);
+    succeeded(
+        first.ranks, run.options(first.batch) + adam + "--stop-after 5 --parallel " + first.way +
+                         run.checkpoint()
+    );
+    succeeded(
+        second.ranks,
+        run.options(second.batch) + adam + "--resume --parallel " + second.way + run.checkpoint()
+    );
+    const auto got = losses(run.log);
+    REQUIRE(got.size() == wanted.size());
+    for (std::size_t step = 0; step < wanted.size(); ++step) {
+        INFO(first.way << ", then " << second.way << ", step " << step);
+        CHECK(got[step] == Approx(wanted[step]).epsilon(1e-3));
+    }
+}
+
+TEST_CASE("a mesh that cannot be is refused in one line", "[mesh]") {
+    const auto check_refused = [](const std::string& options, const std::string& line) {
+        const Run run = run_trainer(2, "--model gpt --heads 4 --layers 4 --batch 8 " + options);
+        INFO(run.output);
+        CHECK(run.status == 2);
+        CHECK(contains(run.output, line));
+    };
+    const std::string mesh = "--parallel 3d --mesh ";
+    check_refused(mesh + "dp=2,tp=2", "--mesh dp=2,pp=1,cp=1,tp=2 has 4 ranks, and here are 2");
+    check_refused(mesh + "tp=3", "--mesh tp=3 does not divide --heads 4");
+    check_refused(mesh + "cp=2 --context 18", "--mesh cp=2 cuts --context into 4 pieces, which");
+    check_refused(mesh + "pp=3", "--mesh pp=3: the number of stages, 3 does not divide --layers 4");
+    check_refused(mesh + "dp=2 --micro-batches 3", "--micro-batches 3 does not divide --batch 8");
+    check_refused(mesh + "dp=0", "dp=0: give dp, pp, cp and tp, each with a number of parts");
+    check_refused(mesh + "dp=2 --accumulate 2", "adds gradients up by --micro-batches");
+    check_refused(mesh + "dp=2 --chunks 2", "--chunks goes with --pipeline interleaved only");
+    check_refused(mesh + "dp=2 --dtype bf16", "--parallel 3d computes in fp32");
+    check_refused("--mesh dp=2", "--mesh goes with --parallel 3d only");
+    check_refused("--parallel 3d --model small", "3d goes with --model gpt only");
+}
