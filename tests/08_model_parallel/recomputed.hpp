@@ -1,7 +1,6 @@
 // Parts of models that are called by recompute, and beside it plainly.
 #pragma once
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/rand.h>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "exercises/08_model_parallel/recompute.hpp"
+#include "tests/08_model_parallel/seed_generator.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
 #include "tests/harness/words/zoo.hpp"
@@ -24,13 +24,6 @@ using Call = std::function<at::Tensor(const Module& module, const Tensors& input
 
 inline at::Tensor plain(const Module& module, const Tensors& inputs) {
     return module(inputs);
-}
-
-/// The generator begins anew.
-inline void seed_generator(std::uint64_t number) {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::scoped_lock guard(generator.mutex());
-    generator.set_current_seed(number);
 }
 
 /// A linear layer, relu, and dropout.
