@@ -2,10 +2,12 @@
 
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/tensor.h>
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <torch/nn/modules/embedding.h>
@@ -13,6 +15,7 @@
 
 #include "course/runtime/error.hpp"
 #include "exercises/08_model_parallel/ring_attention.hpp"
+#include "exercises/08_model_parallel/sequence_parallel.hpp"
 #include "exercises/08_model_parallel/tensor_parallel.hpp"
 #include "exercises/08_model_parallel/vocab_parallel.hpp"
 
@@ -71,7 +74,20 @@ class MeshLinear : public torch::nn::Module {
         }
     }
 
+    at::Tensor forward(const at::Tensor& x, const GptPlace& place) const {
+        return place.sequence_parallel ? sequence_parallel(x, place.tp) : linear.forward(x);
+    }
+
     Linear linear;
+
+  private:
+    at::Tensor sequence_parallel(const at::Tensor& x, const Communicator& tp) const {
+        if constexpr (std::is_same_v<Linear, ColumnParallelLinear>) {
+            return sequence_parallel_column_linear(x, linear.weight, linear.bias, tp);
+        } else {
+            return sequence_parallel_row_linear(x, linear.weight, linear.bias, tp);
+        }
+    }
 };
 
 using MeshColumns = MeshLinear<ColumnParallelLinear>;
@@ -86,7 +102,7 @@ class MeshBlock : public torch::nn::Module {
   public:
     MeshBlock(const nn::GptShape& shape, const GptPlace& place)
         : heads_(shape.heads / place.tp.size()),
-          cp_(place.cp),
+          place_(place),
           attention_norm_(register_module("attention_norm", mesh_norm(shape.width))),
           queries_keys_values_(columns("queries_keys_values", shape.width, 3, place)),
           attention_out_(rows("attention_out", shape.width, 1, place)),
@@ -97,7 +113,7 @@ class MeshBlock : public torch::nn::Module {
     // (B, T / cp, w) -> (B, T / cp, w)
     at::Tensor forward(const at::Tensor& x) {
         const at::Tensor y = x + attention(attention_norm_(x));
-        return y + tensor_parallel_mlp(mlp_norm_(y), mlp_in_->linear, mlp_out_->linear);
+        return y + mlp_out_->forward(at::gelu(mlp_in_->forward(mlp_norm_(y), place_)), place_);
     }
 
   private:
@@ -119,16 +135,17 @@ class MeshBlock : public torch::nn::Module {
 
     // of this rank's heads, over all tokens
     at::Tensor attention(const at::Tensor& x) {
-        const at::Tensor own = queries_keys_values_->linear.forward(x);
-        const at::Tensor parts = own.view({x.size(0), x.size(1), 3, heads_, -1})
+        const at::Tensor own = queries_keys_values_->forward(x, place_);
+        const at::Tensor parts = own.view({own.size(0), own.size(1), 3, heads_, -1})
                                      .permute({2, 0, 3, 1, 4});  // (3, B, heads, T / cp, d)
-        const RingAttentionOptions options{.causal = true, .balanced = cp_.size() > 1, .scale = {}};
-        const at::Tensor seen = ring_attention(parts[0], parts[1], parts[2], options, cp_);
-        return attention_out_->linear.forward(seen.transpose(1, 2).flatten(2));
+        const RingAttentionOptions options{
+            .causal = true, .balanced = place_.cp.size() > 1, .scale = {}};
+        const at::Tensor seen = ring_attention(parts[0], parts[1], parts[2], options, place_.cp);
+        return attention_out_->forward(seen.transpose(1, 2).flatten(2), place_);
     }
 
     std::int64_t heads_;
-    const Communicator& cp_;
+    GptPlace place_;
     torch::nn::LayerNorm attention_norm_;
     std::shared_ptr<MeshColumns> queries_keys_values_;
     std::shared_ptr<MeshRows> attention_out_;
@@ -157,8 +174,8 @@ class GptStage : public nn::Model {
                             shape.width, shape.vocabulary, /*bias=*/false, place.tp
                         )
             );
-            add_part({norm, head}, [norm, head](const at::Tensor& x) {
-                return head->linear.forward(norm->forward(x));
+            add_part({norm, head}, [norm, head, place](const at::Tensor& x) {
+                return head->forward(norm->forward(x), place);
             });
         }
     }
@@ -172,10 +189,11 @@ class GptStage : public nn::Model {
             register_module("places", torch::nn::Embedding(shape.context, shape.width));
         add_part(
             {tokens, places},
-            [tokens, places, own = gpt_tokens(shape, place.cp),
-             &tp = place.tp](const at::Tensor& ids) {
-                return vocab_parallel_embedding(ids, tokens->weight, tp) +
-                       at::embedding(places->weight, own);
+            [tokens, places, place, own = gpt_tokens(shape, place.cp)](const at::Tensor& ids) {
+                const at::Tensor x = vocab_parallel_embedding(ids, tokens->weight, place.tp) +
+                                     at::embedding(places->weight, own);
+                return place.sequence_parallel ? scatter_to_sequence_parallel_region(x, place.tp)
+                                               : x;
             }
         );
     }
@@ -217,6 +235,10 @@ void put_gpt_part(
 
 bool is_on_every_rank(const std::string& parameter) {
     return cut_of(parameter) == nullptr;
+}
+
+bool is_used_for_own_tokens(const std::string& parameter) {
+    return is_on_every_rank(parameter) && parameter != "places.weight";
 }
 
 }  // namespace dist::trainer

@@ -17,6 +17,8 @@ struct GptPlace {
     const Communicator& cp;  ///< ranks that share the tokens of each example; outlives the model
     int stage = 0;           ///< which blocks, in a pipeline of so many stages
     int stages = 1;
+    bool sequence_parallel =
+        false;  ///< between cut layers each rank of tp has its part of the tokens alone
 };
 
 /// Makes one stage of nn::make_gpt(shape), with anything in its parameters. They have the names that they have there, and of
@@ -25,7 +27,7 @@ struct GptPlace {
 /// The first stage's forward takes tokens (B, T / cp) int64, all others what the stage before it returned:
 /// (B, T / cp, w). The last one returns scores of this rank's words, (B, T / cp, V / tp).
 ///
-/// Tokens are those of gpt_tokens(): T is shape.context.
+/// Tokens are those of gpt_tokens(): T is shape.context. With sequence_parallel the stages hand on a tp-th of them each.
 ///
 /// Cost    of forward, for each block: two all-reduces over tp, forward and backward, and the messages of ring_attention
 ///         over cp.
@@ -50,5 +52,8 @@ void put_gpt_part(
 
 /// Whether every rank of tp has the whole of it: its gradient is the same on all, and counts once.
 bool is_on_every_rank(const std::string& parameter);
+
+/// With sequence_parallel: whether a rank's gradient is that of its own tokens, to be added up over tp.
+bool is_used_for_own_tokens(const std::string& parameter);
 
 }  // namespace dist::trainer

@@ -21,6 +21,7 @@ struct ParallelOptions {
     std::string pipeline = "1f1b";                 ///< or "gpipe", "interleaved", "zb"
     int chunks = 1;                                ///< stages of a rank; of interleaved
     int micro_batches = 1;                         ///< of a rank's batch
+    bool sequence_parallel = false;                ///< between cut layers, tp shares the tokens
     int zero = 0;                                  ///< what is cut over the ranks of dp and cp
     std::string dtype = "fp32";
     std::string device = "cpu";     ///< or "cuda": a GPU a rank

@@ -14,6 +14,10 @@
 
 namespace dist::trainer {
 
+double Strategy::clip_gradients(double /*limit*/) {
+    throw std::logic_error("clip_gradients: no rank has whole gradients");
+}
+
 std::unique_ptr<Strategy> make_strategy(
     const ParallelOptions& options,
     std::shared_ptr<nn::Model> model,

@@ -84,6 +84,12 @@ class Strategy {
     /// it is there; what ran beside backward took no time here.
     virtual void exchange_gradients() = 0;
 
+    /// Scales all gradients down, so that their norm, as one vector of the whole model, is at most `limit`. Returns what it was,
+    /// the same on every rank. To be called after exchange_gradients().
+    ///
+    /// Errors  std::logic_error, for a way that leaves no rank with whole gradients.
+    virtual double clip_gradients(double limit);
+
     /// The optimizer's step with this learning rate.
     virtual void step(double rate) = 0;
 

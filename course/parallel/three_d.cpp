@@ -4,18 +4,27 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <array>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
+
+#include <mpi.h>
 
 #include <torch/utils.h>
 
 #include "course/nn/rows.hpp"
+#include "course/parallel/clip.hpp"
 #include "course/parallel/mesh_gpt.hpp"
 #include "course/parallel/optimizer.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
+#include "course/runtime/error.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
+#include "exercises/08_model_parallel/pipeline_messages.hpp"
+#include "exercises/08_model_parallel/pipeline_schedule.hpp"
+#include "exercises/08_model_parallel/sequence_parallel.hpp"
 #include "exercises/08_model_parallel/vocab_parallel.hpp"
 
 namespace dist::trainer {
@@ -43,6 +52,38 @@ ParallelOptions data_options(const ParallelOptions& options) {
     ParallelOptions data = options;
     data.parallel = kByZero.at(static_cast<std::size_t>(options.zero));
     return data;
+}
+
+Schedule training_schedule(const ParallelOptions& options) {
+    const std::map<std::string, ScheduleKind> kinds = {
+        {"gpipe", ScheduleKind::gpipe},
+        {"1f1b", ScheduleKind::one_forward_one_backward},
+        {"interleaved", ScheduleKind::interleaved},
+        {"zb", ScheduleKind::zero_bubble}};
+    return insert_messages(pipeline_schedule(
+        kinds.at(options.pipeline), options.mesh.pp, options.micro_batches, options.chunks
+    ));
+}
+
+/// A batch as one micro-batch goes forward.
+Schedule evaluation_schedule(const ParallelOptions& options) {
+    const int p = options.mesh.pp;
+    Schedule rows(static_cast<std::size_t>(p));
+    for (int stage = 0; stage < p * options.chunks; ++stage) {
+        rows[static_cast<std::size_t>(stage % p)].push_back({stage, ActionKind::forward, 0});
+    }
+    return insert_messages(rows);
+}
+
+/// Gradients of what each rank of tp used for its own tokens alone.
+void add_up_own_tokens(const nn::Model& stage, const Communicator& tp) {
+    std::vector<at::Tensor> parameters;
+    for (const auto& parameter : stage.named_parameters()) {
+        if (is_used_for_own_tokens(parameter.key())) {
+            parameters.push_back(parameter.value());
+        }
+    }
+    all_reduce_sequence_parallel_gradients(parameters, tp);
 }
 
 /// Whether each target's score is the largest of all words', where each rank has those of V/t words.
@@ -73,7 +114,9 @@ ThreeD::ThreeD(
       same_parameters_(mesh_.flatten({"dp", "cp"})),
       same_examples_(mesh_.flatten({"tp", "cp", "pp"})),
       one_copy_(mesh_.flatten({"tp", "pp"})),
-      tokens_(gpt_tokens(options.gpt, mesh_.group("cp"))) {
+      tokens_(gpt_tokens(options.gpt, mesh_.group("cp"))),
+      training_(training_schedule(options)),
+      evaluation_(evaluation_schedule(options)) {
     const torch::NoGradGuard no_grad;
     broadcast_parameters(whole->parameters(), 0, comm);
     const auto all = whole->named_parameters();
@@ -83,7 +126,8 @@ ThreeD::ThreeD(
     const int stages = options.mesh.pp * options.chunks;
     for (int k = mesh_.coordinate("pp"); k < stages; k += options.mesh.pp) {
         const auto model = make_gpt_stage(
-            options.gpt, {mesh_.group("tp"), mesh_.group("cp"), /*stage=*/k, stages}
+            options.gpt,
+            {mesh_.group("tp"), mesh_.group("cp"), /*stage=*/k, stages, options.sequence_parallel}
         );
         for (const auto& part : model->named_parameters()) {
             part.value().copy_(gpt_part(part.key(), all[part.key()], mesh_.group("tp")));
@@ -112,36 +156,54 @@ at::Tensor ThreeD::forward(const at::Tensor& inputs) {
         inputs_ = inputs;
         return at::empty({0});
     }
-    // each rank puts its tokens and words in their place among zeros
-    const std::int64_t words = options_.gpt.vocabulary / options_.mesh.tp;
-    const at::Tensor scores = at::zeros({inputs.size(0), inputs.size(1), options_.gpt.vocabulary});
-    const at::Tensor own = stages_[0].data->forward(inputs.index_select(1, tokens_));
-    scores.narrow(2, words * mesh_.coordinate("tp"), words).index_copy_(1, tokens_, own);
-    ring_all_reduce(nn::floats(scores), ReduceOp::sum, same_examples_);
-    return scores;
+    // each rank that has scores puts them in their place among zeros
+    const at::Tensor all = at::zeros({inputs.size(0), inputs.size(1), options_.gpt.vocabulary});
+    const auto put = [&](const at::Tensor& own, int /*micro_batch*/) {
+        all.narrow(2, mesh_.coordinate("tp") * own.size(2), own.size(2))
+            .index_copy_(1, tokens_, own);
+        return own;
+    };
+    run_pipeline(
+        evaluation_, stages_for(inputs.size(0)), {inputs.index_select(1, tokens_)}, put,
+        mesh_.group("pp")
+    );
+    ring_all_reduce(nn::floats(all), ReduceOp::sum, same_examples_);
+    return all;
+}
+
+std::vector<PipelineStage> ThreeD::stages_for(std::int64_t examples) const {
+    const std::int64_t tokens =
+        tokens_.numel() / (options_.sequence_parallel ? options_.mesh.tp : 1);
+    std::vector<PipelineStage> stages;
+    for (const Stage& stage : stages_) {
+        stages.push_back(
+            {.number = stage.number,
+             .forward = [&data = *stage.data](const at::Tensor& x) { return data.forward(x); },
+             .input_shape = {examples, tokens, options_.gpt.width}}
+        );
+    }
+    return stages;
 }
 
 Judged ThreeD::judge(
     const at::Tensor& /*scores*/, const at::Tensor& labels, const Judge& /*task*/
 ) {
     const Communicator& tp = mesh_.group("tp");
-    const at::Tensor inputs = inputs_.index_select(1, tokens_);
-    const at::Tensor targets = labels.index_select(1, tokens_);
     const int m = options_.micro_batches;
-    const std::int64_t size = inputs.size(0) / m;
-    const at::Tensor sums = at::zeros({2});  // loss, share of right ones
-    for (int i = 0; i < m; ++i) {
-        const at::Tensor target = targets.narrow(0, i * size, size);
-        const at::Tensor scores = stages_[0].data->forward(inputs.narrow(0, i * size, size));
-        const at::Tensor loss = vocab_parallel_cross_entropy(scores, target, tp).mean().div(m);
-        const at::Tensor right = are_right(scores.detach(), target, tp);
-        sums.add_(at::stack({loss.detach(), right.to(at::kFloat).mean().div(m)}));
-        stages_[0].data->prepare_for_backward(loss);
-        loss.backward();
-    }
+    const std::vector<at::Tensor> inputs = inputs_.index_select(1, tokens_).chunk(m);
+    const std::vector<at::Tensor> targets = labels.index_select(1, tokens_).chunk(m);
+    const at::Tensor sums = at::zeros({2});  // losses, shares of right ones
+    const auto loss = [&](const at::Tensor& scores, int i) {
+        const at::Tensor& wanted = targets[static_cast<std::size_t>(i)];
+        const at::Tensor mean = vocab_parallel_cross_entropy(scores, wanted, tp).mean();
+        const at::Tensor right = are_right(scores.detach(), wanted, tp).to(at::kFloat).mean();
+        sums.add_(at::stack({mean.detach(), right}));
+        return mean;
+    };
+    run_pipeline(training_, stages_for(inputs[0].size(0)), inputs, loss, mesh_.group("pp"));
     inputs_ = at::Tensor();
-    // of the tokens of all: one of each tp group tells it
-    sums.mul_(tp.rank() == 0 ? 1.0 / options_.mesh.cp : 0);
+    // the last stage has them; of its ranks, one of each tp group tells those of its tokens
+    sums.mul_(tp.rank() == 0 ? 1.0 / (m * options_.mesh.cp) : 0);
     ring_all_reduce(nn::floats(sums), ReduceOp::sum, same_examples_);
     return {sums[0].clone().requires_grad_(), sums[1]};
 }
@@ -164,8 +226,30 @@ void ThreeD::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
 void ThreeD::exchange_gradients() {
     for (const Stage& stage : stages_) {
+        if (options_.sequence_parallel) {
+            add_up_own_tokens(*stage.model, mesh_.group("tp"));
+        }
         stage.data->exchange_gradients();
     }
+}
+
+double ThreeD::clip_gradients(double limit) {
+    double squares = 0;
+    for (const Stage& stage : stages_) {
+        for (const auto& parameter : stage.model->named_parameters()) {
+            // what every rank of tp has counts once
+            if (mesh_.coordinate("tp") == 0 || !is_on_every_rank(parameter.key())) {
+                squares += squared_norm({&parameter.value(), 1});
+            }
+        }
+    }
+    const MPI_Comm group = one_copy_.handle();
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &squares, 1, MPI_DOUBLE, MPI_SUM, group));
+    const double norm = std::sqrt(squares);
+    for (const Stage& stage : stages_) {
+        clip_to(limit, norm, stage.model->parameters());
+    }
+    return norm;
 }
 
 void ThreeD::step(double rate) {

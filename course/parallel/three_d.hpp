@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "course/parallel/strategy.hpp"
+#include "course/runtime/pipeline_actions.hpp"
 #include "exercises/08_model_parallel/device_mesh.hpp"
+#include "exercises/08_model_parallel/pipeline.hpp"
 
 namespace dist::trainer {
 
@@ -40,6 +42,9 @@ class ThreeD final : public Strategy {
     void with_weights(const std::function<void()>& body) override;
     void prepare_for_backward(const at::Tensor& loss) override;
     void exchange_gradients() override;
+
+    /// Only where --zero cuts nothing.
+    double clip_gradients(double limit) override;
     void step(double rate) override;
     void expect_equal(std::size_t done) const override;
 
@@ -61,6 +66,9 @@ class ThreeD final : public Strategy {
         std::vector<std::int64_t> shape;
     };
 
+    /// The stages of this rank for the pipeline's runner, whose micro-batches have so many examples.
+    [[nodiscard]] std::vector<PipelineStage> stages_for(std::int64_t examples) const;
+
     /// "momentum_buffer": what an optimizer keeps of each parameter, by this rank's part of a checkpoint.
     [[nodiscard]] std::vector<std::string> kept_in(const StateDict& parts) const;
 
@@ -78,7 +86,9 @@ class ThreeD final : public Strategy {
     at::Tensor tokens_;             // of each example, this rank's
     std::vector<Parameter> parameters_;
     std::vector<Stage> stages_;  // of this rank
-    at::Tensor inputs_;          // of this step
+    Schedule training_;
+    Schedule evaluation_;
+    at::Tensor inputs_;  // of this step
     bool in_test_ = false;
 };
 

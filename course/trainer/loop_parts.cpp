@@ -152,6 +152,9 @@ void LoopParts::optimizer_step() {
     const Accumulation groups = accumulation();
     record_.rate = rate(options_.rate, groups.groups(group_.begin), groups.groups(all_steps_));
     if (step_ + 1 == group_.end) {
+        if (options_.clip_norm) {
+            record_.grad_norm = strategy_->clip_gradients(*options_.clip_norm);
+        }
         strategy_->step(record_.rate);
     }
     record_.optimizer_s = part_.lap_s(record_);

@@ -52,8 +52,11 @@ void expect_parts(const Options& options) {
             " pieces, which do not divide " + std::to_string(options.gpt.context)
         );
     }
-    if (pp > 1) {
-        throw Stop("--mesh pp=" + std::to_string(pp) + ": a pipeline is not there yet");
+    if (options.sequence_parallel) {
+        expect_divides(
+            "--sequence-parallel with --mesh tp=", tp, "--context, where each rank of cp has ",
+            options.gpt.context / cp
+        );
     }
     const int stages = pp * options.chunks;
     expect_divides(
@@ -91,6 +94,9 @@ void expect_offered(const CLI::App& app, const Options& options) {
     }
     if (options.label_smoothing > 0) {
         throw Stop("--parallel 3d has no --label-smoothing");
+    }
+    if (options.sequence_parallel && options.zero > 1) {
+        throw Stop("--sequence-parallel adds gradients up over tp after backward: --zero 0 or 1");
     }
     if (app.count("--chunks") > 0 && options.pipeline != "interleaved") {
         throw Stop("--chunks goes with --pipeline interleaved only");
@@ -131,6 +137,10 @@ void declare_mesh(CLI::App& app, Options& options) {
     )
         ->check(check_count)
         ->type_name("V");
+    app.add_flag(
+        "--sequence-parallel", options.sequence_parallel,
+        "For --parallel 3d: between two cut layers each rank of tp has its part of the tokens only"
+    );
     app.add_option(
            "--zero", options.zero,
            "For --parallel 3d: what ranks of dp and cp, which hold the same part of the model, cut "
@@ -144,7 +154,8 @@ void declare_mesh(CLI::App& app, Options& options) {
 void expect_mesh(const CLI::App& app, Options& options) {
     if (options.parallel != Parallel::three_d) {
         for (const char* const name :
-             {"--mesh", "--micro-batches", "--pipeline", "--chunks", "--zero"}) {
+             {"--mesh", "--micro-batches", "--pipeline", "--chunks", "--sequence-parallel",
+              "--zero"}) {
             if (app.count(name) > 0) {
                 throw Stop(std::string(name) + " goes with --parallel 3d only");
             }

@@ -285,6 +285,13 @@ void declare_training(CLI::App& app, Options& options) {
         ->check(check_below_1)
         ->capture_default_str();
     app.add_option(
+           "--clip-norm", options.clip_norm,
+           "Scale the gradients down where their norm, of all parameters together, is larger; the "
+           "log has it as grad_norm. Not for zero1, zero2 and zero3, whose ranks have shards"
+    )
+        ->check(check_rate)
+        ->type_name("NORM");
+    app.add_option(
            "--augment", options.augment,
            "crop-flip: move training pictures by up to 4 pixels and mirror half of them; none: "
            "leave "
@@ -361,6 +368,13 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     }
     expect_task(app, options);
     expect_mesh(app, options);
+    const bool shards = options.parallel == Parallel::zero1 ||
+                        options.parallel == Parallel::zero2 ||
+                        options.parallel == Parallel::zero3 || options.zero > 0;
+    if (options.clip_norm && shards) {
+        throw Stop("--clip-norm needs whole gradients: not zero1, zero2, zero3, nor --zero above 0"
+        );
+    }
     const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
     if (options.device != "cpu" && !for_gpu) {
         throw Stop("--device cuda goes with --parallel ddp or none");
@@ -399,6 +413,9 @@ std::string describe_run(const Options& options, const TaskFacts& task, int rank
          << options.schedule << ", momentum " << options.momentum << ", weight decay "
          << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "
          << options.augment;
+    if (options.clip_norm) {
+        text << ", norm of gradients up to " << *options.clip_norm;
+    }
     return text.str();
 }
 

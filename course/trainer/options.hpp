@@ -34,6 +34,7 @@ struct Options : ParallelOptions {
     bool channels_last = false;
     std::string schedule = "cosine";  ///< or "onecycle"
     double label_smoothing = 0;
+    std::optional<double> clip_norm;
     std::string augment = "crop-flip";  ///< or "none"
     std::size_t train_size = 0;         ///< 0: all
     std::size_t test_size = 0;          ///< 0: all

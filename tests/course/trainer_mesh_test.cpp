@@ -66,17 +66,50 @@ TEST_CASE("a mesh is read, and what is none is refused", "[mesh]") {
 
 TEST_CASE("gradients of every mesh of 4 ranks are those of one process", "[mesh]") {
     for (const auto& record : trained_with(
-             4, {"--mesh dp=4", "--mesh cp=4", "--mesh tp=4", "--mesh dp=2,cp=2",
-                 "--mesh dp=2,tp=2", "--mesh cp=2,tp=2", "--mesh dp=2,tp=2 --micro-batches 2",
-                 "--mesh cp=2,tp=2 --micro-batches 4"}
+             4, {"--mesh dp=4", "--mesh pp=4", "--mesh cp=4", "--mesh tp=4", "--mesh dp=2,pp=2",
+                 "--mesh dp=2,cp=2", "--mesh dp=2,tp=2", "--mesh pp=2,cp=2", "--mesh pp=2,tp=2",
+                 "--mesh cp=2,tp=2", "--mesh tp=4 --sequence-parallel",
+                 "--mesh cp=2,tp=2 --sequence-parallel --micro-batches 2",
+                 "--mesh pp=2,tp=2 --sequence-parallel --pipeline zb --micro-batches 4"}
          )) {
         check_as_one_process(record);
     }
 }
 
+TEST_CASE("gradients of every product of three dimensions on 8 ranks are too", "[mesh]") {
+    for (const auto& record : trained_with(
+             8, {"--mesh dp=2,pp=2,tp=2 --zero 1", "--mesh dp=2,cp=2,tp=2 --zero 3",
+                 "--mesh dp=2,pp=2,cp=2", "--mesh pp=2,cp=2,tp=2 --sequence-parallel"}
+         )) {
+        check_as_one_process(record);
+    }
+}
+
+TEST_CASE("a pipeline has the bits of one rank with the same micro-batches", "[mesh]") {
+    const auto alone = trained_with(1, {"--mesh pp=1 --micro-batches 4"});
+    const auto two = trained_with(
+        2, {"--mesh pp=2 --micro-batches 4", "--mesh pp=2 --micro-batches 4 --pipeline gpipe",
+            "--mesh pp=2 --micro-batches 4 --pipeline interleaved",
+            "--mesh pp=2 --micro-batches 4 --pipeline zb"}
+    );
+    const auto four = trained_with(
+        4, {"--mesh pp=4 --micro-batches 4", "--mesh pp=4 --micro-batches 4 --pipeline zb"}
+    );
+    for (const auto& records : {two, four}) {
+        for (const auto& record : records) {
+            INFO(record.dump());
+            CHECK(record.at("digest") == alone[0].at("digest"));
+            CHECK(record.at("losses") == alone[0].at("losses"));
+        }
+    }
+    CHECK(
+        trained_with(1, {"--mesh pp=1 --micro-batches 2"})[0].at("digest") != alone[0].at("digest")
+    );
+}
+
 TEST_CASE("what ranks of dp and cp share is cut into shards", "[mesh]") {
     std::vector<std::string> options;
-    for (const char* const mesh : {"dp=4", "dp=2,tp=2", "dp=2,cp=2", "cp=2,tp=2"}) {
+    for (const char* const mesh : {"dp=4", "dp=2,pp=2", "dp=2,tp=2", "cp=2,tp=2"}) {
         for (const char* const zero : {"1", "2", "3"}) {
             options.push_back(std::string("--micro-batches 2 --mesh ") + mesh + " --zero " + zero);
         }
@@ -126,18 +159,21 @@ Run succeeded(int ranks, const std::string& arguments) {
 
 TEST_CASE("train on a mesh logs what one process logs", "[mesh]") {
     const MeshRun run;
-    succeeded(1, run.options(8) + "--parallel none");
+    const std::string clip =
+        "--clip-norm 0.5 --parallel ";  // what every rank of tp has counts once
+    succeeded(1, run.options(8) + clip + "none");
     const Records wanted = run.records();
-    for (const char* const mesh : {"dp=2,tp=2", "cp=2,tp=2"}) {
+    REQUIRE(wanted[0].at("grad_norm") > 0.5);
+    for (const char* const mesh : {"dp=2,tp=2", "pp=2,tp=2 --sequence-parallel"}) {
         const std::string batch = run.options(mesh[0] == 'd' ? 4 : 8);
-        const Run got = succeeded(4, batch + "--parallel 3d --mesh " + mesh);
+        const Run got = succeeded(4, batch + clip + "3d --mesh " + mesh);
         INFO(got.output);
         CHECK(contains(got.output, "for each part of dp; 3d: a GPT cut across a mesh"));
         const Records records = run.records();
         REQUIRE(records.size() == wanted.size());
         for (std::size_t i = 0; i < records.size(); ++i) {
             for (const char* const field :
-                 {"loss", "accuracy", "tokens", "test_loss", "test_accuracy"}) {
+                 {"loss", "accuracy", "tokens", "grad_norm", "test_loss", "test_accuracy"}) {
                 INFO(mesh << ", record " << i << ", " << field);
                 REQUIRE(records[i].contains(field) == wanted[i].contains(field));
                 if (wanted[i].contains(field)) {
@@ -157,9 +193,9 @@ TEST_CASE("a run goes on under another mesh, and in every other way", "[mesh]") 
     };
     const auto [first, second] = GENERATE(
         std::pair<Half, Half>{
-            {4, 4, "3d --mesh dp=2,tp=2 --zero 1"}, {4, 8, "3d --mesh cp=2,tp=2"}},
+            {4, 4, "3d --mesh dp=2,tp=2 --zero 1"}, {4, 8, "3d --mesh pp=2,cp=2"}},
         std::pair<Half, Half>{{2, 4, "zero3"}, {4, 4, "3d --mesh dp=2,tp=2 --zero 3"}},
-        std::pair<Half, Half>{{4, 8, "3d --mesh tp=4"}, {1, 8, "none"}}
+        std::pair<Half, Half>{{4, 8, "3d --mesh pp=2,tp=2"}, {1, 8, "none"}}
     );
     const MeshRun run;
     const std::string adam = " --optimizer adamw --rate 0.01 ";
@@ -198,6 +234,18 @@ TEST_CASE("a mesh that cannot be is refused in one line", "[mesh]") {
     check_refused(mesh + "dp=2 --accumulate 2", "adds gradients up by --micro-batches");
     check_refused(mesh + "dp=2 --chunks 2", "--chunks goes with --pipeline interleaved only");
     check_refused(mesh + "dp=2 --dtype bf16", "--parallel 3d computes in fp32");
+    check_refused(
+        mesh + "pp=2 --pipeline interleaved --layers 6",
+        "--mesh pp=2 with --chunks 2: the number of stages, 4 does not divide --layers 6"
+    );
+    check_refused(
+        mesh + "pp=2 --pipeline interleaved --batch 10 --micro-batches 5",
+        "interleaved has rounds of micro-batches, and 2 does not divide --micro-batches 5"
+    );
+    check_refused(
+        mesh + "tp=2 --sequence-parallel --zero 2", "adds gradients up over tp after backward"
+    );
+    check_refused(mesh + "dp=2 --zero 1 --clip-norm 1", "--clip-norm needs whole gradients");
     check_refused("--mesh dp=2", "--mesh goes with --parallel 3d only");
     check_refused("--parallel 3d --model small", "3d goes with --model gpt only");
 }
