@@ -61,8 +61,8 @@ at::Tensor part_in(const at::Tensor& whole, const std::string& parameter, const 
         .select(cut->dim + 1, tp.rank());
 }
 
-/// A layer of exercise tensor_parallel with parameters that have names. The exercise cuts what it is given; these are
-/// the right shapes, and the numbers come afterwards.
+/// A layer of exercise tensor_parallel with parameters that have names. The layer cuts what it is
+/// given: here shapes alone. The numbers come afterwards.
 template <class Linear>
 class MeshLinear : public torch::nn::Module {
   public:
@@ -97,7 +97,7 @@ torch::nn::LayerNorm mesh_norm(std::int64_t width) {
     return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
 }
 
-// As the block of nn::make_gpt: x + attention(norm(x)), then the same with two layers and a gelu between them.
+// As the block of nn::make_gpt: x + attention(norm(x)), then the same with two layers and a gelu.
 class MeshBlock : public torch::nn::Module {
   public:
     MeshBlock(const nn::GptShape& shape, const GptPlace& place)

@@ -1,4 +1,5 @@
-// What --mesh asks for: in how many parts each dimension is cut. No LibTorch here: the command line is read without it.
+// What --mesh asks for: in how many parts each dimension is cut. No LibTorch here: the command line
+// is read without it.
 #pragma once
 
 #include <string>
@@ -18,7 +19,8 @@ struct MeshShape {
 /// tp cp dp pp.
 long long ranks_of(const MeshShape& shape);
 
-/// Reads "dp=2,pp=2,tp=2": each dimension once at most, in any order. One that is not named has 1 part.
+/// Reads "dp=2,pp=2,tp=2": each dimension once at most, in any order. One that is not named has 1
+/// part.
 ///
 /// Errors  std::invalid_argument, with a text for people.
 MeshShape read_mesh(const std::string& text);

@@ -57,7 +57,8 @@ class Strategy {
     Strategy(Strategy&&) = delete;
     Strategy& operator=(Strategy&&) = delete;
 
-    /// The ranks that share the examples out; by default all of them. Ranks of two such groups see the same examples.
+    /// The ranks that share the examples out: of `all`, by default. Elsewhere all others see the same
+    /// examples as one of these.
     [[nodiscard]] virtual const Communicator& data_ranks(const Communicator& all) const {
         return all;
     }
@@ -84,8 +85,8 @@ class Strategy {
     /// it is there; what ran beside backward took no time here.
     virtual void exchange_gradients() = 0;
 
-    /// Scales all gradients down, so that their norm, as one vector of the whole model, is at most `limit`. Returns what it was,
-    /// the same on every rank. To be called after exchange_gradients().
+    /// Scales all gradients down, so that their norm, as one vector of the whole model, is at most
+    /// `limit`. Returns what it was, the same on every rank. To be called after exchange_gradients().
     ///
     /// Errors  std::logic_error, for a way that leaves no rank with whole gradients.
     virtual double clip_gradients(double limit);

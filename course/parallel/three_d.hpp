@@ -13,8 +13,9 @@
 
 namespace dist::trainer {
 
-/// Ranks of one tp, cp and pp group compute with the same examples, of which each has its part of the model, or of the
-/// tokens. What ranks of dp and cp hold alike is averaged, or cut, by one of the ways of chapters 05 and 07.
+/// Ranks of one tp, cp and pp group compute with the same examples: each has its part of the model,
+/// or of the tokens. What ranks of dp and cp hold alike, one of the ways of chapters 05 and 07
+/// averages, or cuts into shards.
 class ThreeD final : public Strategy {
   public:
     /// whole  its weights are rank 0's. Afterwards it is empty: no rank has all of them.
@@ -32,11 +33,12 @@ class ThreeD final : public Strategy {
 
     void zero_gradients() override;
 
-    /// In training keeps the inputs for judge(), and returns nothing. Else gathers the scores of all tokens and words.
+    /// In training keeps the inputs for judge(), and returns nothing. In with_weights() gathers the
+    /// scores of all tokens and words.
     at::Tensor forward(const at::Tensor& inputs) override;
 
-    /// Forward and backward of all micro-batches. What is returned is the same on all ranks with the same examples;
-    /// backward() from this loss has nothing left to do.
+    /// Forward and backward of all micro-batches. What is returned is the same on all ranks with the
+    /// same examples; backward() from this loss has nothing left to do.
     Judged judge(const at::Tensor& scores, const at::Tensor& labels, const Judge& task) override;
 
     void with_weights(const std::function<void()>& body) override;
@@ -66,10 +68,12 @@ class ThreeD final : public Strategy {
         std::vector<std::int64_t> shape;
     };
 
-    /// The stages of this rank for the pipeline's runner, whose micro-batches have so many examples.
+    /// This rank's stages, for micro-batches of so many examples.
     [[nodiscard]] std::vector<PipelineStage> stages_for(std::int64_t examples) const;
 
-    /// "momentum_buffer": what an optimizer keeps of each parameter, by this rank's part of a checkpoint.
+    /// "momentum_buffer": what the optimizers have kept of each parameter.
+    ///
+    /// parts  this rank's, as in a checkpoint.
     [[nodiscard]] std::vector<std::string> kept_in(const StateDict& parts) const;
 
     /// A tensor of the whole model, by the parts of all ranks that hold one copy of it.

@@ -98,6 +98,12 @@ void expect_offered(const CLI::App& app, const Options& options) {
     if (options.sequence_parallel && options.zero > 1) {
         throw Stop("--sequence-parallel adds gradients up over tp after backward: --zero 0 or 1");
     }
+    if (options.pipeline == "zb" && options.zero == 3) {
+        throw Stop(
+            "--pipeline zb computes gradients of weights when --zero 3 has freed them: --zero 0 to "
+            "2"
+        );
+    }
     if (app.count("--chunks") > 0 && options.pipeline != "interleaved") {
         throw Stop("--chunks goes with --pipeline interleaved only");
     }

@@ -10,8 +10,8 @@ namespace dist::trainer {
 /// --mesh, --pipeline, --chunks, --micro-batches and --zero.
 void declare_mesh(CLI::App& app, Options& options);
 
-/// Sets what follows from other options, where it was not given; whether the mesh has as many parts as there are ranks is
-/// known later.
+/// Sets what follows from other options, where it was not given. Whether the mesh has as many parts
+/// as there are ranks, ThreeD sees.
 ///
 /// app     has parsed them.
 ///

@@ -1,5 +1,6 @@
-// mpirun -n RANKS mesh_gradients OPTIONS...: trains a small GPT for ten steps with each of these options, and compares with
-// one process that trains the whole model with the whole batch. Rank 0 prints a line of JSON for each.
+// mpirun -n RANKS mesh_gradients OPTIONS...: trains a small GPT for ten steps with each of these
+// options, and compares with one process that trains the whole model with the whole batch. Rank 0
+// prints a line of JSON for each.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
@@ -105,7 +106,7 @@ Outcome train(const Options& options, const Communicator& comm) {
     return outcome;
 }
 
-/// Of all tensors whose names begin so; a difference that is NaN, or a tensor that is not there, is 1e9.
+/// Of all tensors whose names begin so. A difference that is NaN, or a tensor that is missing, is 1e9.
 double largest_difference(const StateDict& one, const StateDict& other, const std::string& prefix) {
     constexpr double kMissing = 1e9;
     double largest = 0;
@@ -119,6 +120,14 @@ double largest_difference(const StateDict& one, const StateDict& other, const st
         largest = difference >= 0 ? std::max(largest, difference) : kMissing;
     }
     return largest;
+}
+
+double largest_in(const StateDict& state, const std::string& prefix) {
+    StateDict zeros;
+    for (const auto& [name, tensor] : state) {
+        zeros[name] = tensor.mul(0);
+    }
+    return largest_difference(state, zeros, prefix);
 }
 
 /// The same for the same bits.
@@ -146,6 +155,7 @@ int run(const std::vector<std::string>& texts, const Communicator& comm) {
             {"gradients",
              largest_difference(wanted.after_one_step, got.after_one_step, "optimizer.")},
             {"weights", largest_difference(wanted.at_end, got.at_end, "model.")},
+            {"largest", largest_in(wanted.after_one_step, "optimizer.")},
             {"names", wanted.at_end.size() == got.at_end.size()},
             {"digest", digest_of(got.at_end)},
             {"losses", got.losses},

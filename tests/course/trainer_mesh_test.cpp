@@ -114,6 +114,8 @@ TEST_CASE("what ranks of dp and cp share is cut into shards", "[mesh]") {
             options.push_back(std::string("--micro-batches 2 --mesh ") + mesh + " --zero " + zero);
         }
     }
+    options.emplace_back("--pipeline zb --micro-batches 2 --mesh dp=2,pp=2 --zero 2");
+    options.emplace_back("--pipeline interleaved --micro-batches 2 --mesh dp=2,pp=2 --zero 3");
     for (const auto& record : trained_with(4, options)) {
         check_as_one_process(record);
     }
@@ -244,6 +246,10 @@ TEST_CASE("a mesh that cannot be is refused in one line", "[mesh]") {
     );
     check_refused(
         mesh + "tp=2 --sequence-parallel --zero 2", "adds gradients up over tp after backward"
+    );
+    check_refused(
+        mesh + "pp=2 --pipeline zb --zero 3",
+        "computes gradients of weights when --zero 3 has freed"
     );
     check_refused(mesh + "dp=2 --zero 1 --clip-norm 1", "--clip-norm needs whole gradients");
     check_refused("--mesh dp=2", "--mesh goes with --parallel 3d only");
