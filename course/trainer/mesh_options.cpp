@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -46,9 +47,10 @@ void expect_parts(const Options& options) {
     const auto [tp, cp, dp, pp] = options.mesh;
     expect_divides("--mesh tp=", tp, "--heads ", options.gpt.heads);
     expect_divides("--mesh tp=", tp, "the vocabulary of ", options.gpt.vocabulary);
-    if (cp > 1 && options.gpt.context % (2 * cp) != 0) {
+    const std::int64_t pieces = 2L * cp;
+    if (cp > 1 && options.gpt.context % pieces != 0) {
         throw Stop(
-            "--mesh cp=" + std::to_string(cp) + " cuts --context into " + std::to_string(2 * cp) +
+            "--mesh cp=" + std::to_string(cp) + " cuts --context into " + std::to_string(pieces) +
             " pieces, which do not divide " + std::to_string(options.gpt.context)
         );
     }

@@ -285,13 +285,6 @@ void declare_training(CLI::App& app, Options& options) {
         ->check(check_below_1)
         ->capture_default_str();
     app.add_option(
-           "--clip-norm", options.clip_norm,
-           "Scale the gradients down where their norm, of all parameters together, is larger; the "
-           "log has it as grad_norm. Not for zero1, zero2 and zero3, whose ranks have shards"
-    )
-        ->check(check_rate)
-        ->type_name("NORM");
-    app.add_option(
            "--augment", options.augment,
            "crop-flip: move training pictures by up to 4 pixels and mirror half of them; none: "
            "leave "
@@ -300,6 +293,16 @@ void declare_training(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"crop-flip", "none"}))
         ->type_name("NAME")
         ->capture_default_str();
+}
+
+void declare_clipping(CLI::App& app, Options& options) {
+    app.add_option(
+           "--clip-norm", options.clip_norm,
+           "Scale the gradients down where their norm, of all parameters together, is larger; the "
+           "log has it as grad_norm. Not for zero1, zero2 and zero3, whose ranks have shards"
+    )
+        ->check(check_rate)
+        ->type_name("NORM");
 }
 
 void declare(CLI::App& app, Options& options) {
@@ -311,6 +314,7 @@ void declare(CLI::App& app, Options& options) {
     declare_output(app, options);
     declare_timeout(app, options);
     declare_training(app, options);
+    declare_clipping(app, options);
 }
 
 /// Options of one task say nothing in the other.

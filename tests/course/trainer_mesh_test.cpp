@@ -151,7 +151,7 @@ struct MeshRun {
 };
 
 Run succeeded(int ranks, const std::string& arguments) {
-    const Run run = run_trainer(ranks, arguments);
+    Run run = run_trainer(ranks, arguments);
     INFO(run.output);
     REQUIRE(run.status == 0);
     return run;
