@@ -15,7 +15,7 @@ inline constexpr std::ptrdiff_t kInside = 16;  // as many more are what a stage 
 
 /// The most that may be held when the action at `place` begins, in activations. A micro-batch in
 /// flight has its input, which of stage 0 is the caller's, and 16 more; from I to W its input and a
-/// gradient.
+/// gradient. Backward may have two more in its hands.
 inline std::size_t most_held(const Row& row, std::size_t place, int last_stage) {
     using enum ActionKind;
     std::ptrdiff_t held = 0;
@@ -47,7 +47,7 @@ inline std::size_t most_held(const Row& row, std::size_t place, int last_stage) 
                 break;
         }
     }
-    return static_cast<std::size_t>(held) + sent.size();
+    return static_cast<std::size_t>(held) + sent.size() + 2;
 }
 
 /// Notes what is held whenever a stage is called, and whenever its backward begins.
@@ -110,7 +110,7 @@ inline std::size_t most_in_flight(const PipelineCase& one, const Schedule& rows,
     );
 }
 
-/// One run. What is held at each computation, how many micro-batches are in flight, and what is left.
+/// What is held at each computation, how many micro-batches are in flight, and what is left.
 inline void holds_what_is_in_flight(const PipelineCase& one, const Communicator& comm) {
     const Schedule rows = rows_of(one);
     const Row& row = rows[static_cast<std::size_t>(comm.rank())];

@@ -1,7 +1,8 @@
 // Stages of every kind that autograd allows: what they return, what they read, what is frozen.
 #pragma once
 
-#include <ATen/ops/ones.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 
 #include "tests/08_model_parallel/pipelined.hpp"
 
@@ -15,6 +16,22 @@ struct OddStage {
 
 inline TestedStage stage_of(Tensors leaves, std::function<at::Tensor(const at::Tensor&)> forward) {
     return {std::move(forward), {3, 4}, std::move(leaves)};
+}
+
+/// Norm, attention and two layers, each added to what came before.
+inline TestedStage block() {
+    const auto leaf = [](at::IntArrayRef shape, std::uint64_t salt) {
+        return filled(shape, 0, salt).div(16).requires_grad_();
+    };
+    const Tensors w = {leaf({4}, 20),    leaf({4}, 21),     leaf({12, 4}, 22), leaf({12}, 23),
+                       leaf({4, 4}, 24), leaf({16, 4}, 25), leaf({4, 16}, 26)};
+    return stage_of(w, [=](const at::Tensor& x) {
+        const at::Tensor in = at::layer_norm(x.unsqueeze(0), {4}, w[0], w[1]);
+        const Tensors parts = at::linear(in, w[2], w[3]).chunk(3, -1);
+        const at::Tensor weights = parts[0].matmul(parts[1].transpose(-2, -1)).softmax(-1);
+        const at::Tensor y = x.unsqueeze(0).add(at::linear(weights.matmul(parts[2]), w[4]));
+        return y.add(at::linear(at::gelu(at::linear(y, w[5])), w[6])).squeeze(0);
+    });
 }
 
 inline std::vector<OddStage> odd_stages() {
@@ -59,6 +76,7 @@ inline std::vector<OddStage> odd_stages() {
              const at::Tensor frozen = leaf({4, 4}).detach();
              return stage_of({frozen}, [=](const at::Tensor& x) { return at::linear(x, frozen); });
          }},
+        {"is a block of a transformer", block},
         {"does not use its input",
          [=] {
              const at::Tensor w = leaf({3, 4});

@@ -263,6 +263,19 @@ TEST_CASE("a message that fails is an error") {
     });
 }
 
+TEST_CASE("a message of another length than input_shape says is an error where it arrives") {
+    on_ranks({2}, [](const Communicator& comm) {
+        for (const std::int64_t columns : {4, 6}) {
+            StagedModel model = layers(2);
+            model.stages[1].input_shape = {3, columns};
+            const Answer got =
+                answer(comm, [&] { (void)model.train(forward_rows(2, 1), 1, comm); });
+            INFO(columns << " columns for an output of 5: " << got.text);
+            CHECK(got.what == (comm.rank() == 1 ? kError : kReturned));
+        }
+    });
+}
+
 TEST_CASE("runs know nothing of each other") {
     two_alive("run_pipeline", [](std::size_t which, const Communicator& comm) {
         const int p = comm.size();

@@ -150,7 +150,8 @@ inline void has_gradients_of(
                 suspicions = {
                     {expected.mul(m), "that is m times as much: the gradient is that of the mean"},
                     {expected.div(m), "that is divided by m twice"},
-                    {at::zeros_like(expected), "those are zeros"}};
+                    {at::zeros_like(expected),
+                     "those are zeros: does what arrives require a gradient in the next stage?"}};
                 for (const auto& [model, sentence] : suspects) {
                     suspicions.emplace_back(model.stages[k].leaves[j].grad(), sentence);
                 }
