@@ -66,10 +66,11 @@ struct Watched {
 inline void gathers_while_it_computes() {
     on_ranks({2, 3}, [](const Communicator& comm) {
         const Watched it(comm);
-        INFO("the other ranks begin backward when rank 0 has computed the gradient of x, and rank 0"
+        INFO(
+            "the other ranks begin backward when rank 0 has computed the gradient of x, and rank 0 "
+            "goes on when they have the weight's, for which they need its tokens: so it has to "
+            "begin the all-gather before that product, and to wait for it afterwards"
         );
-        INFO("goes on when they have the weight's, for which they need its tokens: so it has to");
-        INFO("begin the all-gather before that product, and to wait for it afterwards");
         if (comm.rank() == 0) {
             const WhenComputed computed = it.when_dx([&] { it.others_go_on(); });
             it.backward();
@@ -89,10 +90,10 @@ inline void scatters_while_it_computes() {
         const Watched it(comm);
         INFO(
             "the other ranks send the gradient of x when rank 0 has computed the weight's, and "
-            "rank 0"
+            "rank 0 "
+            "goes on when they have theirs: so it has to begin the reduce-scatter before that "
+            "product, and to wait for it afterwards"
         );
-        INFO("goes on when they have theirs: so it has to begin the reduce-scatter before that");
-        INFO("product, and to wait for it afterwards");
         if (comm.rank() == 0) {
             const WhenComputed computed = it.when_dw([&] { it.others_go_on(); });
             it.backward();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exercises/08_model_parallel/recompute.hpp"
 #include "tests/08_model_parallel/added_up_gradients.hpp"
 #include "tests/08_model_parallel/overlapped_gather.hpp"
 #include "tests/08_model_parallel/sequence_memory.hpp"
@@ -62,8 +63,11 @@ TEST_CASE("an MLP costs 5 units in each step, of which tensor_parallel_mlp takes
             const Comparison spent = within(forward, units(2, 120, comm));
             CHECK(spent);
         }
-        INFO("backward: all-gather of y's gradient, all-gather of x, reduce-scatter of x's");
-        INFO("gradient. Two units: is x of all tokens kept? Four: is something added up twice?");
+        INFO(
+            "backward: all-gather of y's gradient, all-gather of x, reduce-scatter of x's "
+            "gradient. "
+            "Two units: is x of all tokens kept? Four: is something added up twice?"
+        );
         const Comparison spent = within(backward, units(3, 120, comm));
         CHECK(spent);
     });
@@ -89,13 +93,6 @@ TEST_CASE("a row-parallel layer adds its bias once, to the tokens that a rank ke
                          )
                        : equal(y, sum);
             CHECK(result);
-            if (biased) {
-                y.sum().backward();
-                const at::Tensor tokens = at::ones({7}).mul(24.0 / comm.size());
-                INFO("the bias's gradient, before it is added up: this rank's tokens are in it");
-                const Comparison gradient = equal(row.bias.grad(), tokens);
-                CHECK(gradient);
-            }
         }
     });
 }
@@ -217,6 +214,29 @@ TEST_CASE("after a scope all ranks draw the same, however many numbers each has 
 TEST_CASE("a scope has the same numbers again when the generator is brought back, as by recompute"
 ) {
     masks_come_again();
+}
+
+TEST_CASE("a block may stand in recompute: the same gradients, for forward's 2 units once more") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const WholeBlock whole;
+        const CutBlock cut(whole, comm);
+        const at::Tensor x = trained({2, 12, 5}, 9);
+        const at::Tensor own = leaf_of(part(x, 1, comm));
+        const at::Tensor upstream = filled({2, 12, 5}, 0, 60);
+        whole.forward(x).mul(upstream).sum().backward();
+        const Module block = [&](const std::vector<at::Tensor>& in) { return cut.forward(in[0]); };
+        const at::Tensor loss = recompute(block, {own}).mul(part(upstream, 1, comm)).sum();
+        const Traffic backward = record(comm, [&] { loss.backward(); });
+        cut.add_up();
+        cut.has_gradients_of(whole);
+        {
+            INFO("the gradient of this rank's tokens");
+            const Comparison gradient = equal(own.grad(), part(x.grad(), 1, comm));
+            CHECK(gradient);
+        }
+        const Comparison spent = within(backward, units(5, 120, comm));
+        CHECK(spent);
+    });
 }
 
 TEST_CASE("where autograd is off, a block gives the same, and leaves nothing for backward") {

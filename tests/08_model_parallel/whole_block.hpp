@@ -73,7 +73,10 @@ struct CutBlock {
             const Comparison result = equal(got.grad(), expected);
             CHECK(result);
         };
-        check("the column layer's weight", column.weight, part(whole.w0.grad(), 0, comm));
+        check(
+            "the column layer's weight (two exchanges at a time on one communicator mix)",
+            column.weight, part(whole.w0.grad(), 0, comm)
+        );
         check("the column layer's bias", column.bias, part(whole.b0.grad(), 0, comm));
         check("the row layer's weight", row.weight, part(whole.w1.grad(), 1, comm));
         check("the row layer's bias, added up over the ranks", row.bias, whole.b1.grad());
