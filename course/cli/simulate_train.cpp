@@ -52,7 +52,7 @@ std::vector<trainer::Parallel> ways_of(const std::string& text) {
     std::vector<trainer::Parallel> chosen;
     std::vector<std::string_view> known;
     for (const trainer::Way& way : trainer::ways()) {
-        if (!way.one_process) {
+        if (!way.one_process && !way.on_a_mesh) {
             known.push_back(way.name);
             chosen.push_back(way.parallel);
         }

@@ -41,9 +41,13 @@ trainer::Options read_options(const std::vector<std::string>& words) {
     return options;
 }
 
-Ranks ranks_of(const TrainOptions& options, const trainer::Way& way) {
+Ranks ranks_for(const TrainOptions& options, const trainer::Options& read) {
     Ranks ranks{options.ranks, find_hosts(options.hostfile)};
-    if (!options.ranks_given) {
+    const trainer::Way& way = way_of(read.parallel);
+    if (!options.ranks_given && way.on_a_mesh) {
+        constexpr long long kTooMany = 1'000'000;
+        ranks.count = static_cast<int>(std::min(trainer::ranks_of(read.mesh), kTooMany));
+    } else if (!options.ranks_given) {
         ranks.count = way.one_process ? 1 : ranks.hosts.none() ? ranks.count : 0;
     }
     return ranks;
@@ -94,7 +98,7 @@ std::filesystem::path build_starter(Context& context, const std::vector<std::str
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_options(words);
     const trainer::Way& way = way_of(read.parallel);
-    Ranks ranks = ranks_of(options, way);
+    Ranks ranks = ranks_for(options, read);
     expect_rank_count(ranks);
     std::vector<std::string> used = way.uses;
     const bool own = options.transport == "tcp";
@@ -141,7 +145,8 @@ void add_train(Command& app, Context& context) {
     auto options = std::make_shared<TrainOptions>();
     auto ranks = command.add_option(
         "-n,--ranks", options->ranks,
-        "Number of processes (default: 2; 1 for --parallel dp and none)"
+        "Number of processes (default: 2; 1 for --parallel dp and none; for 3d as many as --mesh "
+        "has)"
     );
     command.add_option("--hostfile", options->hostfile, kHostfileHelp);
     command

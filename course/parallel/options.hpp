@@ -5,15 +5,24 @@
 #include <string>
 
 #include "course/nn/bucket_limits.hpp"
+#include "course/nn/gpt_shape.hpp"
+#include "course/parallel/mesh_shape.hpp"
 #include "course/parallel/ways.hpp"
 
 namespace dist::trainer {
 
 struct ParallelOptions {
     std::string model = "resnet34";
+    nn::GptShape gpt;  ///< of model gpt
     Parallel parallel = Parallel::average;
     std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
     std::size_t replicas = 2;                      ///< of dp
+    MeshShape mesh;                                ///< of 3d, as all down to zero
+    std::string pipeline = "1f1b";                 ///< or "gpipe", "interleaved", "zb"
+    int chunks = 1;                                ///< stages of a rank; of interleaved
+    int micro_batches = 1;                         ///< of a rank's batch
+    bool sequence_parallel = false;                ///< between cut layers, tp shares the tokens
+    int zero = 0;                                  ///< what is cut over the ranks of dp and cp
     std::string dtype = "fp32";
     std::string device = "cpu";     ///< or "cuda": a GPU a rank
     std::string optimizer = "sgd";  ///< or "adamw"

@@ -1,7 +1,9 @@
 #include "course/parallel/replicas.hpp"
 
+#include <cmath>
 #include <utility>
 
+#include "course/parallel/clip.hpp"
 #include "course/parallel/optimizer.hpp"
 
 namespace dist::trainer {
@@ -18,6 +20,12 @@ Replicas::Replicas(
 void Replicas::zero_gradients() {
     // not zeroed in place: average_gradients may have left a view, which cannot be
     optimizer_.zero_grad();
+}
+
+double Replicas::clip_gradients(double limit) {
+    const double norm = std::sqrt(squared_norm(parameters()));
+    clip_to(limit, norm, parameters());
+    return norm;
 }
 
 void Replicas::step(double rate) {

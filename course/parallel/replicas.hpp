@@ -13,6 +13,7 @@ namespace dist::trainer {
 class Replicas : public WholeModel {
   public:
     void zero_gradients() override;
+    double clip_gradients(double limit) override;
     void step(double rate) override;
     [[nodiscard]] StateDict state_dict() const override;
     void load_state_dict(const StateDict& state) override;

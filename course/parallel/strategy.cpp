@@ -7,11 +7,16 @@
 #include "course/parallel/data_parallel.hpp"
 #include "course/parallel/ddp.hpp"
 #include "course/parallel/stop.hpp"
+#include "course/parallel/three_d.hpp"
 #include "course/parallel/zero1.hpp"
 #include "course/parallel/zero2.hpp"
 #include "course/parallel/zero3.hpp"
 
 namespace dist::trainer {
+
+double Strategy::clip_gradients(double /*limit*/) {
+    throw std::logic_error("clip_gradients: no rank has whole gradients");
+}
 
 std::unique_ptr<Strategy> make_strategy(
     const ParallelOptions& options,
@@ -37,6 +42,8 @@ std::unique_ptr<Strategy> make_strategy(
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:
             return std::make_unique<Ddp>(options, std::move(model), trace, comm);
+        case Parallel::three_d:
+            return std::make_unique<ThreeD>(options, model, trace, comm);
     }
     throw std::logic_error("a way of --parallel that nobody makes");
 }

@@ -17,6 +17,9 @@
 //                 hooks on parameters
 //   zero3         shards of its parts      gathers and frees  nothing: backward did    shards
 //                                          each part
+//   3d            parts of a GPT, and one  judge() does, in   that way's, or nothing   that way's
+//                 of those above to share  micro-batches,
+//                 them with                and backward, too
 //
 // With accumulation over k micro-batches exchange_gradients() and step() are
 // called once in k: accumulation.hpp. Buffers, such as a normalisation's statistics, are no part of it: every
@@ -36,6 +39,14 @@
 
 namespace dist::trainer {
 
+/// What a task says of scores.
+struct Judged {
+    at::Tensor loss;      ///< one number, the mean over the labels: backward() goes on from here
+    at::Tensor accuracy;  ///< one number: the share of labels whose score is the largest
+};
+
+using Judge = std::function<Judged(const at::Tensor& scores, const at::Tensor& labels)>;
+
 /// All calls are collective: every rank makes them, in the same order; but forward() in with_weights().
 class Strategy {
   public:
@@ -46,11 +57,22 @@ class Strategy {
     Strategy(Strategy&&) = delete;
     Strategy& operator=(Strategy&&) = delete;
 
+    /// The ranks that share the examples out: of `all`, by default. Elsewhere all others see the same
+    /// examples as one of these.
+    [[nodiscard]] virtual const Communicator& data_ranks(const Communicator& all) const {
+        return all;
+    }
+
     /// The gradients of the step before are gone.
     virtual void zero_gradients() = 0;
 
     /// The scores of this rank's examples, in training and in evaluation: of pictures (B, 10), of text (B, T, 256).
     virtual at::Tensor forward(const at::Tensor& inputs) = 0;
+
+    /// What becomes of the scores in training; by default the task judges them.
+    virtual Judged judge(const at::Tensor& scores, const at::Tensor& labels, const Judge& task) {
+        return task(scores, labels);
+    }
 
     /// Calls `body`, in which every rank may call forward() as often as it likes, without autograd: the ranks'
     /// shares of a test set need not be equal.
@@ -62,6 +84,12 @@ class Strategy {
     /// After backward: what step() needs of the gradients is their mean over all ranks. Returns when
     /// it is there; what ran beside backward took no time here.
     virtual void exchange_gradients() = 0;
+
+    /// Scales all gradients down, so that their norm, as one vector of the whole model, is at most
+    /// `limit`. Returns what it was, the same on every rank. To be called after exchange_gradients().
+    ///
+    /// Errors  std::logic_error, for a way that leaves no rank with whole gradients.
+    virtual double clip_gradients(double limit);
 
     /// The optimizer's step with this learning rate.
     virtual void step(double rate) = 0;

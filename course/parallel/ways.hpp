@@ -10,7 +10,7 @@
 namespace dist::trainer {
 
 /// One way each; a new one is a word here, a line in ways.cpp, and a file beside average.cpp.
-enum class Parallel { average, ddp, zero1, zero2, zero3, dp, none };
+enum class Parallel { average, ddp, zero1, zero2, zero3, three_d, dp, none };
 
 struct Way {
     Parallel parallel;
@@ -18,6 +18,7 @@ struct Way {
     std::string_view what;          ///< one line, for --help
     std::vector<std::string> uses;  ///< the exercises that the trainer calls for it
     bool one_process = false;
+    bool on_a_mesh = false;  ///< of a GPT: --mesh
 };
 
 /// Every way there is, the first being the default.

@@ -200,6 +200,8 @@ StepTime step_on(Parallel way, const Training& training, int p, const ExchangeTi
         case Parallel::zero3:
             zero3(rank, training, p);
             break;
+        case Parallel::three_d:
+            throw std::invalid_argument("step_on: a mesh is no way of sharing equal replicas");
         case Parallel::dp:
         case Parallel::none:
             throw std::invalid_argument("step_on: a way of one process has no messages");

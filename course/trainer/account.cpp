@@ -111,11 +111,14 @@ std::string describe_resumption(const Steps& begun, std::size_t steps) {
 
 Account::Account(const Options& options, TaskFacts task, const Communicator& comm)
     : options_(options), task_(std::move(task)), comm_(comm), progress_(comm.rank() != 0) {
+    const bool on_a_mesh = way_of(options.parallel).on_a_mesh;
     progress_.print(task_.data);
     progress_.print(fmt::format(
-        "model: {}, {}, on {} rank{} with {} {} each; {}: {}", describe_model(options),
-        options.dtype, comm.size(), comm.size() == 1 ? "" : "s", options.batch, task_.examples,
-        way_of(options.parallel).name, way_of(options.parallel).what
+        "model: {}, {}, on {} rank{}{} with {} {} {}; {}: {}", describe_model(options),
+        options.dtype, comm.size(), comm.size() == 1 ? "" : "s",
+        on_a_mesh ? ", " + describe(options.mesh) + "," : "", options.batch, task_.examples,
+        on_a_mesh ? "for each part of dp" : "each", way_of(options.parallel).name,
+        way_of(options.parallel).what
     ));
 }
 

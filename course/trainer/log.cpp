@@ -72,7 +72,7 @@ Log::Log(const std::filesystem::path& path, std::size_t keep_steps) : path_(path
 }
 
 void Log::write(const StepRecord& record) {
-    const Json line = {
+    Json line = {
         {"step", record.step},
         {"epoch", record.epoch},
         {"loss", record.loss},
@@ -87,6 +87,9 @@ void Log::write(const StepRecord& record) {
         {"optimizer_s", record.optimizer_s},
         {"hidden_s", record.hidden_s},
     };
+    if (record.grad_norm) {
+        line["grad_norm"] = *record.grad_norm;
+    }
     write_line(line.dump());
 }
 

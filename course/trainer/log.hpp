@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "course/trainer/task_facts.hpp"
@@ -21,7 +22,8 @@ struct StepRecord {
         0;  ///< of them in training so far, over all ranks: the x-axis that runs share
     double seen_per_s = 0;  ///< this step's, over all ranks
     double rate = 0;
-    double data_s = 0;  ///< as all parts, without the communication in it
+    std::optional<double> grad_norm = {};  ///< before it was clipped
+    double data_s = 0;                     ///< as all parts, without the communication in it
     double forward_s = 0;
     double backward_s = 0;
     double communication_s = 0;  ///< in all parts: sending, receiving, and waiting for slower ranks

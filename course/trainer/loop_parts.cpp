@@ -44,10 +44,11 @@ LoopParts::LoopParts(
       device_(device_of(options, comm.rank())),
       model_(make_replica(options, task, comm.rank())),
       strategy_(make_strategy(options, model_, trace, comm)),
+      data_ranks_(strategy_->data_ranks(comm)),
       sampler_(
           facts_.train_size,
-          comm.rank(),
-          comm.size(),
+          data_ranks_.rank(),
+          data_ranks_.size(),
           {.seed = options.seed,
            .drop_last = options.last_batch == "drop",
            .batch = options.last_batch == "short" ? 1 : options.batch}
@@ -76,7 +77,7 @@ std::size_t LoopParts::epoch_steps() const {
 std::size_t LoopParts::seen_after(std::size_t steps) const {
     const std::size_t begun = std::min(steps % epoch_steps() * options_.batch, sampler_.size());
     const std::size_t mine = steps / epoch_steps() * sampler_.size() + begun;
-    return mine * static_cast<std::size_t>(comm_.size()) * facts_.units;
+    return mine * static_cast<std::size_t>(data_ranks_.size()) * facts_.units;
 }
 
 void LoopParts::set_epoch(std::size_t epoch) {
@@ -120,8 +121,11 @@ at::Tensor LoopParts::forward(const at::Tensor& inputs) {
 }
 
 at::Tensor LoopParts::loss(const at::Tensor& scores, const at::Tensor& labels) {
-    const at::Tensor loss = task_.loss(scores, labels);
-    accuracy_ = task_.accuracy(scores, labels);
+    const auto by_task = [this](const at::Tensor& made, const at::Tensor& wanted) {
+        return Judged{task_.loss(made, wanted), task_.accuracy(made, wanted)};
+    };
+    const auto [loss, accuracy] = strategy_->judge(scores, labels, by_task);
+    accuracy_ = accuracy;
     record_.forward_s = part_.lap_s(record_);
     trace_work("forward");
     const at::Tensor share =
@@ -148,6 +152,9 @@ void LoopParts::optimizer_step() {
     const Accumulation groups = accumulation();
     record_.rate = rate(options_.rate, groups.groups(group_.begin), groups.groups(all_steps_));
     if (step_ + 1 == group_.end) {
+        if (options_.clip_norm) {
+            record_.grad_norm = strategy_->clip_gradients(*options_.clip_norm);
+        }
         strategy_->step(record_.rate);
     }
     record_.optimizer_s = part_.lap_s(record_);
@@ -179,7 +186,7 @@ void LoopParts::report_steps() {
     }
     const at::Tensor results = at::stack(results_).cpu();  // (steps, 2), of this rank's batches
     const std::span means(results.data_ptr<float>(), static_cast<std::size_t>(results.numel()));
-    ring_all_reduce(means, ReduceOp::mean, comm_);
+    ring_all_reduce(means, ReduceOp::mean, data_ranks_);
     const std::size_t seen = seen_after(step_) - seen_after(step_ - unreported_.size());
     for (std::size_t i = 0; i < unreported_.size(); ++i) {
         unreported_[i].loss = means[2 * i];
@@ -208,7 +215,7 @@ void LoopParts::evaluate() {
     EpochRecord record;
     record.step = step_;
     strategy_->with_weights([&] {
-        record.test = task_.test([this](const at::Tensor& in) { return forward(in); }, comm_);
+        record.test = task_.test([this](const at::Tensor& in) { return forward(in); }, data_ranks_);
     });
     record.evaluation_s = watch.elapsed_s();
     account_.end_epoch(record);
@@ -224,7 +231,7 @@ void LoopParts::save() {
     const auto write = [this] {
         const StateDict state = strategy_->state_dict();
         if (comm_.rank() == 0) {
-            const std::string run = describe_run(options_, facts_, comm_.size());
+            const std::string run = describe_run(options_, facts_, data_ranks_.size());
             save_checkpoint(options_.checkpoint, run, {step_, all_steps_}, state);
         }
     };
@@ -249,7 +256,7 @@ void LoopParts::broadcast_statistics() {
 
 void LoopParts::resume() {
     if (options_.resume) {
-        const std::string run = describe_run(options_, facts_, comm_.size());
+        const std::string run = describe_run(options_, facts_, data_ranks_.size());
         begun_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });

@@ -82,10 +82,11 @@ class LoopParts final : public TrainingParts {
     TaskFacts facts_;
     Account& account_;
     Trace& trace_;
-    const Communicator& comm_;
+    const Communicator& comm_;  // of all ranks
     at::Device device_;
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<Strategy> strategy_;
+    const Communicator& data_ranks_;
     DistributedSampler sampler_;
     std::size_t all_steps_;
     Steps begun_;            // of the run that this one goes on from

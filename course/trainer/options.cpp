@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "course/parallel/stop.hpp"
+#include "course/trainer/mesh_options.hpp"
 
 namespace dist::trainer {
 
@@ -294,14 +295,26 @@ void declare_training(CLI::App& app, Options& options) {
         ->capture_default_str();
 }
 
+void declare_clipping(CLI::App& app, Options& options) {
+    app.add_option(
+           "--clip-norm", options.clip_norm,
+           "Scale the gradients down where their norm, of all parameters together, is larger; the "
+           "log has it as grad_norm. Not for zero1, zero2 and zero3, whose ranks have shards"
+    )
+        ->check(check_rate)
+        ->type_name("NORM");
+}
+
 void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
     declare_gpt(app, options);
     declare_ranks(app, options);
+    declare_mesh(app, options);
     declare_output(app, options);
     declare_timeout(app, options);
     declare_training(app, options);
+    declare_clipping(app, options);
 }
 
 /// Options of one task say nothing in the other.
@@ -358,6 +371,14 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
         throw Stop("--replicas goes with --parallel dp only");
     }
     expect_task(app, options);
+    expect_mesh(app, options);
+    const bool shards = options.parallel == Parallel::zero1 ||
+                        options.parallel == Parallel::zero2 ||
+                        options.parallel == Parallel::zero3 || options.zero > 0;
+    if (options.clip_norm && shards) {
+        throw Stop("--clip-norm needs whole gradients: not zero1, zero2, zero3, nor --zero above 0"
+        );
+    }
     const bool for_gpu = options.parallel == Parallel::ddp || options.parallel == Parallel::none;
     if (options.device != "cpu" && !for_gpu) {
         throw Stop("--device cuda goes with --parallel ddp or none");
@@ -396,6 +417,9 @@ std::string describe_run(const Options& options, const TaskFacts& task, int rank
          << options.schedule << ", momentum " << options.momentum << ", weight decay "
          << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "
          << options.augment;
+    if (options.clip_norm) {
+        text << ", norm of gradients up to " << *options.clip_norm;
+    }
     return text.str();
 }
 

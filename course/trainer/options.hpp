@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "course/nn/gpt_shape.hpp"
 #include "course/parallel/options.hpp"
 #include "course/trainer/task_facts.hpp"
 
@@ -20,11 +19,10 @@ inline constexpr const char* kGpt = "gpt";
 struct Options : ParallelOptions {
     std::filesystem::path data;
     std::vector<std::filesystem::path> text;  ///< of gpt; none: the course's lessons
-    nn::GptShape gpt;
-    std::size_t batch = 64;            ///< examples per rank
-    std::string last_batch = "fill";   ///< of an epoch: or "short", or "drop"
-    std::size_t accumulate = 1;        ///< steps of which the gradients are added up
-    std::optional<std::size_t> steps;  ///< if given, instead of epochs
+    std::size_t batch = 64;                   ///< examples per rank
+    std::string last_batch = "fill";          ///< of an epoch: or "short", or "drop"
+    std::size_t accumulate = 1;               ///< steps of which the gradients are added up
+    std::optional<std::size_t> steps;         ///< if given, instead of epochs
     std::size_t epochs = 20;
     std::filesystem::path log;              ///< empty: none
     std::filesystem::path trace;            ///< a folder; empty: none
@@ -36,6 +34,7 @@ struct Options : ParallelOptions {
     bool channels_last = false;
     std::string schedule = "cosine";  ///< or "onecycle"
     double label_smoothing = 0;
+    std::optional<double> clip_norm;
     std::string augment = "crop-flip";  ///< or "none"
     std::size_t train_size = 0;         ///< 0: all
     std::size_t test_size = 0;          ///< 0: all
@@ -62,7 +61,8 @@ std::string options_help();
 /// What two runs must have in common for one to go on where the other stopped, as text for people. The
 /// number of ranks is no part of it, nor is the way they share the work.
 ///
-/// task  what it trains on.
+/// task   what it trains on.
+/// ranks  that share the examples out.
 std::string describe_run(const Options& options, const TaskFacts& task, int ranks);
 
 /// "resnet34"; of a gpt its shape, too.

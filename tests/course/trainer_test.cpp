@@ -91,6 +91,61 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     CHECK_FALSE(contains(refusal({"--batch", "0"}), "\n"));
 }
 
+TEST_CASE("a mesh that cuts what cannot be cut is refused in one line", "[trainer]") {
+    const auto check_refused = [](std::vector<const char*> options, const char* line) {
+        options.insert(
+            options.begin(), {"--model", "gpt", "--layers", "4", "--batch", "8", "--parallel", "3d"}
+        );
+        const std::string text = refusal(options);
+        INFO(text);
+        CHECK(contains(text, line));
+        CHECK_FALSE(contains(text, "\n"));
+    };
+    check_refused({"--mesh", "tp=3"}, "--mesh tp=3 does not divide --heads 4");
+    check_refused(
+        {"--mesh", "cp=2", "--context", "18"}, "cp=2 cuts --context into 4 pieces, which do not"
+    );
+    check_refused({"--mesh", "pp=3"}, "pp=3: the number of stages, 3 does not divide --layers 4");
+    check_refused(
+        {"--mesh", "pp=2", "--pipeline", "interleaved", "--layers", "6"},
+        "--mesh pp=2 with --chunks 2: the number of stages, 4 does not divide --layers 6"
+    );
+    check_refused(
+        {"--mesh", "pp=2", "--pipeline", "interleaved", "--batch", "10", "--micro-batches", "5"},
+        "interleaved has rounds of micro-batches, and 2 does not divide --micro-batches 5"
+    );
+    check_refused(
+        {"--mesh", "dp=2", "--micro-batches", "3"}, "--micro-batches 3 does not divide --batch 8"
+    );
+    check_refused(
+        {"--mesh", "tp=4", "--sequence-parallel", "--context", "18"},
+        "--mesh tp=4 does not divide --context, where each rank of cp has 18"
+    );
+    check_refused({"--mesh", "dp=0"}, "dp=0: give dp, pp, cp and tp, each with a number of parts");
+    check_refused({"--chunks", "2"}, "--chunks goes with --pipeline interleaved only");
+    check_refused({"--zero", "4"}, "--zero");
+}
+
+TEST_CASE("what a mesh does not have is refused in one line", "[trainer]") {
+    const auto refused = [](std::vector<const char*> options) {
+        options.insert(options.begin(), {"--model", "gpt", "--parallel", "3d", "--mesh", "pp=2"});
+        return refusal(options);
+    };
+    CHECK(contains(refused({"--accumulate", "2"}), "adds gradients up by --micro-batches"));
+    CHECK(contains(refused({"--dtype", "bf16"}), "--parallel 3d computes in fp32"));
+    CHECK(contains(refused({"--label-smoothing", "0.1"}), "has no --label-smoothing"));
+    CHECK(contains(refused({"--last-batch", "short"}), "has full batches"));
+    CHECK(contains(refused({"--sequence-parallel", "--zero", "2"}), "--zero 0 or 1"));
+    CHECK(contains(refused({"--pipeline", "zb", "--zero", "3"}), "--zero 0 to 2"));
+    CHECK(contains(refused({"--zero", "1", "--clip-norm", "1"}), "needs whole gradients"));
+    CHECK(contains(refusal({"--parallel", "zero1", "--clip-norm", "1"}), "needs whole gradients"));
+    CHECK(contains(refusal({"--mesh", "dp=2"}), "--mesh goes with --parallel 3d only"));
+    CHECK(contains(refusal({"--zero", "1"}), "--zero goes with --parallel 3d only"));
+    CHECK(
+        contains(refusal({"--parallel", "3d", "--model", "small"}), "3d goes with --model gpt only")
+    );
+}
+
 TEST_CASE("the rate rises for a twentieth of the run, then falls on half a cosine", "[trainer]") {
     CHECK(cosine_rate(0.1, 0, 105) == Approx(0.1 / 6));
     CHECK(cosine_rate(0.1, 4, 105) == Approx(0.5 / 6));
@@ -121,7 +176,7 @@ TEST_CASE("the rate that nobody gave is the optimizer's", "[trainer]") {
 TEST_CASE("every way of --parallel is found by its name, and told by --help", "[trainer]") {
     for (const Way& way : ways()) {
         INFO(way.name);
-        CHECK(parse({"--parallel", way.name.data()}).parallel == way.parallel);
+        CHECK(parse({"--parallel", way.name.data(), "--model", "gpt"}).parallel == way.parallel);
         CHECK(&way_of(way.parallel) == &way);
         CHECK(contains(options_help(), std::string(way.name) + ": "));
         CHECK_FALSE(way.uses.empty());

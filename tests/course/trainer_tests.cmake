@@ -5,7 +5,7 @@ function(add_part_test name)
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE dist_catch2_main dist::warnings ${arg_LIBRARIES})
   compile_together(${name})
-  add_test(NAME course.${name} COMMAND ${name} "~[refusal]~[resume]~[real]")
+  add_test(NAME course.${name} COMMAND ${name} "~[mesh]~[refusal]~[resume]~[real]")
   set_tests_properties(course.${name} PROPERTIES LABELS "course;trainer" TIMEOUT 600)
 endfunction()
 
@@ -26,7 +26,7 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_text_test.cpp
+    SOURCES bench_ddp_test.cpp bench_zero_test.cpp trainer_faults_test.cpp trainer_mesh_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_text_test.cpp
     LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp bench_zero trainer trainer_seen)
   if(SHARDLINGS_GPU)
@@ -42,6 +42,11 @@ if(LibTorch_FOUND)
     branch_not_taken.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp)
   target_link_libraries(branch_not_taken PRIVATE dist::parallel dist::stack_torch dist::lines_only dist::optimised_little dist::warnings)
   add_dependencies(trainer_runs_test branch_not_taken)
+  # a GPT on many meshes, in one job
+  add_executable(mesh_gradients EXCLUDE_FROM_ALL
+    mesh_gradients.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp)
+  target_link_libraries(mesh_gradients PRIVATE dist::parallel dist::trainer_options dist::stack_torch nlohmann_json::nlohmann_json dist::lines_only dist::optimised_little dist::warnings)
+  add_dependencies(trainer_runs_test mesh_gradients)
   add_test(NAME train_tcp COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_tcp PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   add_test(NAME train_tcp_ends COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_ends_test.sh $<TARGET_FILE:shardlings_cli>)
@@ -55,10 +60,10 @@ if(LibTorch_FOUND)
   add_dependencies(trainer_runs_test shardlings_cli)
   # The longest first, the others beside it.
   set_tests_properties(course.trainer_runs_test PROPERTIES COST 100)
-  foreach(part refusal resume)
+  foreach(part mesh refusal resume)
     add_test(NAME course.trainer_${part}_test COMMAND trainer_runs_test "[${part}]")
     set_tests_properties(course.trainer_${part}_test PROPERTIES LABELS "course;trainer" TIMEOUT 600 COST 50)
   endforeach()
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>" BRANCH_NOT_TAKEN="$<TARGET_FILE:branch_not_taken>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>" BRANCH_NOT_TAKEN="$<TARGET_FILE:branch_not_taken>" MESH_GRADIENTS="$<TARGET_FILE:mesh_gradients>")
 endif()
