@@ -8,6 +8,7 @@
 #include <torch/utils.h>
 
 #include "course/nn/functional_call.hpp"
+#include "course/nn/gpt.hpp"
 #include "course/parallel/autocast.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/data_parallel.hpp"
@@ -19,7 +20,9 @@ DataParallel::DataParallel(
 )
     : Replicas(options, std::move(model), comm, "data_parallel"), options_(options) {
     for (std::size_t r = 0; r < options.replicas; ++r) {
-        replicas_.push_back(nn::make_model(options.model));
+        replicas_.push_back(
+            options.model == kGpt ? nn::make_gpt(options.gpt) : nn::make_model(options.model)
+        );
     }
 }
 

@@ -11,6 +11,9 @@
 
 namespace dist::trainer {
 
+/// The model of text; all others are of pictures.
+inline constexpr const char* kGpt = "gpt";
+
 struct ParallelOptions {
     std::string model = "resnet34";
     nn::GptShape gpt;  ///< of model gpt

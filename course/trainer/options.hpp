@@ -13,9 +13,6 @@
 
 namespace dist::trainer {
 
-/// The model of text; all others are of pictures.
-inline constexpr const char* kGpt = "gpt";
-
 struct Options : ParallelOptions {
     std::filesystem::path data;
     std::vector<std::filesystem::path> text;  ///< of gpt; none: the course's lessons
