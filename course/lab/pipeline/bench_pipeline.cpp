@@ -154,7 +154,8 @@ std::string measure(const PipelineOptions& options, const Communicator& comm) {
     if (!options.csv.empty() && options.csv != "-" && comm.rank() == 0) {
         files::write_atomically(options.csv, to_csv(results));
     }
-    return to_text(options, results, comm.size());
+    const auto quiet = std::ranges::count_if(blocks, &Block::quiet);
+    return to_text(options, results, comm.size(), std::ssize(blocks) - quiet);
 }
 
 int run(int argc, char** argv, const Communicator& comm) {

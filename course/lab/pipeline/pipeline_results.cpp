@@ -29,12 +29,16 @@ std::string zero_bubble_lead(const std::vector<PipelineResult>& results) {
 }
 
 std::string to_json(
-    const PipelineOptions& options, const std::vector<PipelineResult>& results, int ranks
+    const PipelineOptions& options,
+    const std::vector<PipelineResult>& results,
+    int ranks,
+    long disturbed
 ) {
     nlohmann::json document = {
         {"ranks", ranks},
         {"stage_ms", options.stage_ms},
         {"rounds", options.rounds},
+        {"disturbed_rounds", disturbed},
         {"results", nlohmann::json::array()}};
     for (const PipelineResult& one : results) {
         document["results"].push_back(
@@ -125,10 +129,13 @@ std::string to_csv(const std::vector<PipelineResult>& results) {
 }
 
 std::string to_text(
-    const PipelineOptions& options, const std::vector<PipelineResult>& results, int ranks
+    const PipelineOptions& options,
+    const std::vector<PipelineResult>& results,
+    int ranks,
+    long disturbed
 ) {
     if (options.json) {
-        return to_json(options, results, ranks);
+        return to_json(options, results, ranks, disturbed);
     }
     if (options.csv == "-") {
         return to_csv(results);
@@ -148,7 +155,16 @@ std::string to_text(
         );
     }
     const std::string lead = zero_bubble_lead(results);
-    return text + (lead.empty() ? "" : "\n" + lead);
+    text += lead.empty() ? "" : "\n" + lead;
+    if (disturbed > 0) {
+        text += fmt::format(
+            "\nIn {} of {} rounds others took more than 5 % of the cores: sleep ends late then, "
+            "and "
+            "what is measured is too long.\n",
+            disturbed, options.rounds
+        );
+    }
+    return text;
 }
 
 }  // namespace dist::lab

@@ -37,8 +37,13 @@ PipelineOptions parse_pipeline_options(
 std::string to_csv(const std::vector<PipelineResult>& results);
 
 /// A table, or with --json a document, or with --csv - that.
+///
+/// disturbed  rounds in which others took more of the cores than a quiet block allows.
 std::string to_text(
-    const PipelineOptions& options, const std::vector<PipelineResult>& results, int ranks
+    const PipelineOptions& options,
+    const std::vector<PipelineResult>& results,
+    int ranks,
+    long disturbed
 );
 
 }  // namespace dist::lab
