@@ -42,7 +42,10 @@ constexpr const char* kOptions =
     "  --model small, --batch 64, --rounds 15, --json\n"
     "bench zero shows what each stage of ZeRO holds and sends, and its time, beside DDP:\n"
     "  --optimizer adamw, --svg FILE, and the options of bench ddp\n"
-    "./shardlings bench ddp --help-bench and bench zero --help-bench list all of them.\n";
+    "bench pipeline measures the bubble of each schedule on stages that sleep, beside the "
+    "formula:\n"
+    "  --micro-batches 4,8,16, --schedule gpipe,1f1b,interleaved,zb, --stage-ms 5, --json\n"
+    "./shardlings bench ddp --help-bench, and so for zero and pipeline, lists all of them.\n";
 
 constexpr int kMostProcesses = 65536;
 
@@ -126,7 +129,7 @@ void run_and_print(
 }
 
 /// Benches of whole steps of training, with LibTorch: programs of their own.
-constexpr std::array kOfSteps = {"ddp", "zero"};
+constexpr std::array kOfSteps = {"ddp", "pipeline", "zero"};
 
 void bench_steps(
     Context& context,
@@ -230,8 +233,8 @@ void add_bench(Command& app, Context& context) {
         processes.over_tcp = *transport == "tcp";
         if (processes.over_tcp && (!processes.hosts.none() || !of_steps.empty())) {
             throw UsageError(
-                "bench: --transport tcp measures collectives on this machine: without hosts, ddp "
-                "and zero"
+                "bench: --transport tcp measures collectives on this machine: without hosts, ddp, "
+                "pipeline and zero"
             );
         }
         if (count.count() == 0 && !processes.hosts.none()) {
