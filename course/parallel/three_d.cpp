@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include <mpi.h>
@@ -16,6 +15,7 @@
 #include "course/nn/rows.hpp"
 #include "course/parallel/clip.hpp"
 #include "course/parallel/mesh_gpt.hpp"
+#include "course/parallel/schedules.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
 #include "course/runtime/error.hpp"
@@ -54,13 +54,8 @@ ParallelOptions data_options(const ParallelOptions& options) {
 }
 
 Schedule training_schedule(const ParallelOptions& options) {
-    const std::map<std::string, ScheduleKind> kinds = {
-        {"gpipe", ScheduleKind::gpipe},
-        {"1f1b", ScheduleKind::one_forward_one_backward},
-        {"interleaved", ScheduleKind::interleaved},
-        {"zb", ScheduleKind::zero_bubble}};
     return insert_messages(pipeline_schedule(
-        kinds.at(options.pipeline), options.mesh.pp, options.micro_batches, options.chunks
+        find_schedule(options.pipeline), options.mesh.pp, options.micro_batches, options.chunks
     ));
 }
 

@@ -1,12 +1,13 @@
 #include "course/trainer/mesh_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
+#include "course/parallel/schedules.hpp"
 #include "course/parallel/stop.hpp"
+#include "course/trainer/option_checks.hpp"
 
 namespace dist::trainer {
 
@@ -22,13 +23,7 @@ std::string check_mesh(const std::string& text) {
 }
 
 std::string check_count(const std::string& text) {
-    constexpr int kMost = 4096;
-    int count = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, count);
-    return error == std::errc() && stopped == end && 1 <= count && count <= kMost
-               ? ""
-               : text + ": give a whole number from 1 to " + std::to_string(kMost);
+    return check_whole(text, 1, 4096);
 }
 
 /// "--mesh tp=3 does not divide --heads 4".
@@ -137,7 +132,7 @@ void declare_mesh(CLI::App& app, Options& options) {
            "interleaved: 1f1b with --chunks stages a rank, which waits less; zb: zero bubble, "
            "gradients of weights where 1f1b waits"
     )
-        ->check(CLI::IsMember({"gpipe", "1f1b", "interleaved", "zb"}))
+        ->check(CLI::IsMember(schedule_names()))
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option(

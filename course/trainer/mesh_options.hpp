@@ -7,7 +7,7 @@
 
 namespace dist::trainer {
 
-/// --mesh, --pipeline, --chunks, --micro-batches and --zero.
+/// --mesh, --micro-batches, --pipeline, --chunks, --sequence-parallel and --zero.
 void declare_mesh(CLI::App& app, Options& options);
 
 /// Sets what follows from other options, where it was not given. Whether the mesh has as many parts

@@ -1,13 +1,11 @@
 #include "course/trainer/options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <sstream>
 
 #include "course/parallel/stop.hpp"
 #include "course/trainer/mesh_options.hpp"
+#include "course/trainer/option_checks.hpp"
 
 namespace dist::trainer {
 
@@ -25,60 +23,6 @@ std::string describe_ways() {
         text += "\n" + std::string(way.name) + ": " + std::string(way.what);
     }
     return text;
-}
-
-// CLI11's own ranges name their limits, in up to 309 digits.
-
-std::string check_whole(const std::string& text, std::uint64_t least) {
-    constexpr std::uint64_t kMost = 1'000'000'000'000;
-    std::uint64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, number);
-    return error == std::errc() && stopped == end && least <= number && number <= kMost
-               ? ""
-               : text + ": give a whole number from " + std::to_string(least) + " to 10^12";
-}
-
-std::string check_from_1(const std::string& text) {
-    return check_whole(text, 1);
-}
-
-std::string check_replicas(const std::string& text) {
-    constexpr int kMost = 64;
-    const bool short_number = text.size() <= 2 && check_from_1(text).empty();
-    return short_number && std::stoi(text) <= kMost
-               ? ""
-               : text + ": give a whole number from 1 to " + std::to_string(kMost);
-}
-
-std::string check_from_0(const std::string& text) {
-    return check_whole(text, 0);
-}
-
-// NaN is no number here.
-std::string check_real(const std::string& text, bool (*good)(double), const char* wanted) {
-    char* end = nullptr;
-    const double number = std::strtod(text.c_str(), &end);
-    const bool whole = !text.empty() && *end == '\0';
-    return whole && std::isfinite(number) && good(number) ? "" : text + ": give a number " + wanted;
-}
-
-std::string check_rate(const std::string& text) {
-    return check_real(
-        text, [](double rate) { return rate > 0; }, "above 0"
-    );
-}
-
-std::string check_below_1(const std::string& text) {
-    return check_real(
-        text, [](double number) { return 0 <= number && number < 1; }, "from 0 up to 1"
-    );
-}
-
-std::string check_decay(const std::string& text) {
-    return check_real(
-        text, [](double decay) { return decay >= 0; }, "of 0 or more"
-    );
 }
 
 std::string usual_rates() {
@@ -140,7 +84,7 @@ void declare_ranks(CLI::App& app, Options& options) {
            "--replicas", options.replicas,
            "For --parallel dp: number of threads that share the batch"
     )
-        ->check(check_replicas)
+        ->check([](const std::string& text) { return check_whole(text, 1, 64); })
         ->capture_default_str();
     app.add_option(
            "--bucket-cap-mb", options.bucket_cap_mb,
@@ -392,35 +336,6 @@ std::string options_help() {
     app.set_help_flag();
     declare(app, options);
     return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
-}
-
-std::string describe_model(const Options& options) {
-    std::ostringstream text;
-    text << options.model;
-    if (options.model == kGpt) {
-        text << " of " << options.gpt.layers << " layers of width " << options.gpt.width << " with "
-             << options.gpt.heads << " heads and a context of " << options.gpt.context;
-    }
-    return text.str();
-}
-
-std::string describe_run(const Options& options, const TaskFacts& task, int ranks) {
-    std::ostringstream text;
-    text << "model " << describe_model(options) << ", seed " << options.seed << ", "
-         << task.train_size << " " << task.examples << ", "
-         << options.batch * static_cast<std::size_t>(ranks) << " " << task.examples << " a step, "
-         << (options.last_batch == "fill" ? "" : "the last batch " + options.last_batch + ", ")
-         << (options.accumulate > 1
-                 ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "
-                 : "")
-         << options.dtype << ", " << options.optimizer << ", rate " << options.rate << " on "
-         << options.schedule << ", momentum " << options.momentum << ", weight decay "
-         << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "
-         << options.augment;
-    if (options.clip_norm) {
-        text << ", norm of gradients up to " << *options.clip_norm;
-    }
-    return text.str();
 }
 
 }  // namespace dist::trainer

@@ -2,10 +2,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <deque>
-#include <iterator>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "course/lab/pipeline/pipeline_results.hpp"
 #include "course/lab/steps.hpp"
 #include "course/nn/with_backward.hpp"
+#include "course/parallel/schedules.hpp"
 #include "course/runtime/clock.hpp"
 #include "exercises/08_model_parallel/pipeline.hpp"
 #include "exercises/08_model_parallel/pipeline_messages.hpp"
@@ -25,24 +24,16 @@
 namespace dist::lab {
 namespace {
 
-struct Kind {
-    const char* name;
-    ScheduleKind kind;
-    int chunks;  // a rank
-};
-
-constexpr std::array kKinds = {
-    Kind{"gpipe", ScheduleKind::gpipe, 1},
-    Kind{"1f1b", ScheduleKind::one_forward_one_backward, 1},
-    Kind{"interleaved", ScheduleKind::interleaved, 2},
-    Kind{"zb", ScheduleKind::zero_bubble, 1},
-};
+/// Stages of a rank.
+int chunks_of(const std::string& schedule) {
+    return schedule == "interleaved" ? 2 : 1;
+}
 
 /// A pipeline whose stages sleep instead of computing: ranks need no cores of their own.
 class SleepingPipeline {
   public:
     SleepingPipeline(
-        const Kind& kind, int m, const PipelineOptions& options, const Communicator& comm
+        const std::string& schedule, int m, const PipelineOptions& options, const Communicator& comm
     );
     SleepingPipeline(const SleepingPipeline&) = delete;  // its stages know where it is
 
@@ -84,14 +75,17 @@ class SleepingPipeline {
 };
 
 SleepingPipeline::SleepingPipeline(
-    const Kind& kind, int m, const PipelineOptions& options, const Communicator& comm
+    const std::string& schedule, int m, const PipelineOptions& options, const Communicator& comm
 )
     : comm_(comm),
-      rows_(insert_messages(pipeline_schedule(kind.kind, comm.size(), m, kind.chunks))),
+      rows_(insert_messages(
+          pipeline_schedule(trainer::find_schedule(schedule), comm.size(), m, chunks_of(schedule))
+      )),
       inputs_(static_cast<std::size_t>(m), at::zeros({1})) {
-    const auto of_chunk = [&](std::size_t i) { return options.stage_ms[i] / kind.chunks; };
+    const int chunks = chunks_of(schedule);
+    const auto of_chunk = [&](std::size_t i) { return options.stage_ms[i] / chunks; };
     const PipelineTimes ms = {of_chunk(0), of_chunk(1), of_chunk(2)};
-    for (int chunk = 0; chunk < kind.chunks; ++chunk) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
         // the gradients of x and weight have a place each in the graph: I sleeps in the one, W in
         // the other, B in both
         const at::Tensor weight = at::zeros({1}).requires_grad_();
@@ -103,7 +97,7 @@ SleepingPipeline::SleepingPipeline(
     }
     const PipelineRun run = simulate_schedule(rows_, ms);
     const double waits = std::accumulate(run.bubble.begin(), run.bubble.end(), 0.0);
-    formula_ = {kind.name, m, 1e-3 * run.total, waits / comm.size() / run.total};
+    formula_ = {schedule, m, 1e-3 * run.total, waits / comm.size() / run.total};
 }
 
 using Pipelines = std::deque<SleepingPipeline>;  // they stay where they are
@@ -111,10 +105,9 @@ using Pipelines = std::deque<SleepingPipeline>;  // they stay where they are
 Pipelines make_pipelines(const PipelineOptions& options, const Communicator& comm) {
     Pipelines pipelines;
     for (const int m : options.micro_batches) {
-        for (const std::string& name : options.ways) {
-            const Kind& kind = *std::ranges::find(kKinds, name, &Kind::name);
-            if (kind.chunks == 1 || m % comm.size() == 0) {
-                pipelines.emplace_back(kind, m, options, comm);
+        for (const std::string& schedule : options.ways) {
+            if (chunks_of(schedule) == 1 || m % comm.size() == 0) {
+                pipelines.emplace_back(schedule, m, options, comm);
             }
         }
     }
@@ -161,9 +154,8 @@ std::string measure(const PipelineOptions& options, const Communicator& comm) {
 int run(int argc, char** argv, const Communicator& comm) {
     return run_bench("bench pipeline", comm, [&](std::string& to) {
         std::string help;
-        std::vector<std::string> schedules;
-        std::ranges::transform(kKinds, std::back_inserter(schedules), &Kind::name);
-        PipelineOptions options = parse_pipeline_options(argc, argv, schedules, help);
+        PipelineOptions options =
+            parse_pipeline_options(argc, argv, trainer::schedule_names(), help);
         options.batch = 1;  // time_steps makes one, and nobody looks at it
         to = options.to;
         if (!help.empty()) {
