@@ -16,6 +16,8 @@ DeviceBuffer::DeviceBuffer(std::size_t n) : size_(n) {
 
 DeviceBuffer::DeviceBuffer(std::span<const float> host) : DeviceBuffer(host.size()) {
     CUDA_CHECK(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice));
+    // CUDA has read the host's side now. It may still write the GPU's, and other streams do not wait for it.
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));
 }
 
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept

@@ -20,9 +20,11 @@ add_library(dist_base INTERFACE)
 add_library(dist::base ALIAS dist_base)
 target_include_directories(dist_base INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_features(dist_base INTERFACE cxx_std_20)
-# A test is linked once for each answer that is tried: by a linker that takes a third of the time, where there is one.
-find_program(MOLD mold)
-if(MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+# A test is linked once for each answer that is tried: by a linker that takes a third of the time, where one links
+# with this compiler: not each that is there finds each compiler's libraries.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=mold MOLD_LINKS)
+if(MOLD_LINKS)
   target_link_options(dist_base INTERFACE -fuse-ld=mold)
 endif()
 # __FILE__, which reports show, starts there too

@@ -73,6 +73,27 @@ TEST_CASE("work is done in the order of its stream, and not before somebody wait
     CHECK(to.to_host() == kThree);
 }
 
+TEST_CASE(
+    "what cudaMemcpy brings from the host is there for a stream that waited for the default one"
+) {
+    const std::vector<float> zeros = {0, 0, 0};
+    for (const bool waits : {false, true}) {
+        const DeviceBuffer to(kThree);
+        const DeviceBuffer copied(kThree);
+        CHECK(
+            cudaMemcpy(to.span().data(), zeros.data(), 3 * sizeof(float), cudaMemcpyHostToDevice) ==
+            cudaSuccess
+        );
+        if (waits) {
+            CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);
+        }
+        const Stream stream;
+        copy(to, copied, stream);
+        stream.wait();
+        CHECK(copied.to_host() == (waits ? zeros : kThree));
+    }
+}
+
 TEST_CASE("memory is given back when all work that may use it is done") {
     const DeviceBuffer to(std::vector<float>{0, 0, 0});
     const Stream stream;

@@ -77,7 +77,9 @@ bool groups_are_ended() {
 }  // namespace
 
 void on_gpus(
-    std::initializer_list<int> sizes, const std::function<void(const NcclCommunicator&)>& body
+    std::initializer_list<int> sizes,
+    const std::function<void(const NcclCommunicator&)>& body,
+    Connection connection
 ) {
     if (!test_is_selected()) {
         return;
@@ -87,11 +89,17 @@ void on_gpus(
         const CrashMeans hint(kWhyCrash);
         close_groups();  // of a test that was stopped
         spoilt = false;
+        if (connection == Connection::own) {
+            connected.erase(comm.size());
+        }
         const NcclCommunicator& nccl = connect(comm);
         connected.at(comm.size()).ranks = comm.handle();
         body(nccl);
-        if (groups_are_ended() && !spoilt) {
+        if (groups_are_ended() && !spoilt && connection == Connection::shared) {
             nccl.wait();
+        }
+        if (connection == Connection::own) {
+            connected.erase(comm.size());
         }
     });
 }

@@ -16,10 +16,16 @@
 
 namespace dist::harness {
 
+/// A communicator that other tests have as well, or, for calls that NCCL refuses, the body's alone:
+/// after such a call it takes no other one.
+enum class Connection { shared, own };
+
 /// As on_ranks, for ranks that talk through NCCL. After `body`, what it put into the stream is done,
 /// and every group that it started has to be ended.
 void on_gpus(
-    std::initializer_list<int> sizes, const std::function<void(const NcclCommunicator&)>& body
+    std::initializer_list<int> sizes,
+    const std::function<void(const NcclCommunicator&)>& body,
+    Connection connection = Connection::shared
 );
 
 /// As on_gpus, for one rank and a stream.

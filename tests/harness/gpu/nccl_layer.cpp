@@ -29,8 +29,9 @@ void end_messages() {
     ends.clear();
 }
 
-void tell(bool is_send, int peer, std::size_t n, ncclDataType_t type) {
-    if (!guarded() || on_stand_in()) {
+void tell(ncclResult_t result, bool is_send, int peer, std::size_t n, ncclDataType_t type) {
+    const bool accepted = result == ncclSuccess || result == ncclInProgress;
+    if (!accepted || !guarded() || on_stand_in()) {
         return;
     }
     const channel::Carried message{.peer = peer, .bytes = static_cast<int>(bytes_of(n, type))};
@@ -88,13 +89,15 @@ ncclResult_t ncclSend(
     const void* b, size_t n, ncclDataType_t t, int dst, ncclComm_t c, cudaStream_t s
 ) {
     check_allowed("ncclSend", MPI_COMM_NULL);
-    tell(true, dst, n, t);
-    return pncclSend(b, n, t, dst, c, s);
+    const ncclResult_t result = pncclSend(b, n, t, dst, c, s);
+    tell(result, true, dst, n, t);
+    return result;
 }
 ncclResult_t ncclRecv(void* b, size_t n, ncclDataType_t t, int src, ncclComm_t c, cudaStream_t s) {
     check_allowed("ncclRecv", MPI_COMM_NULL);
-    tell(false, src, n, t);
-    return pncclRecv(b, n, t, src, c, s);
+    const ncclResult_t result = pncclRecv(b, n, t, src, c, s);
+    tell(result, false, src, n, t);
+    return result;
 }
 ncclResult_t ncclGroupStart() {
     ++groups;

@@ -3,6 +3,8 @@
 // wait for each other (__syncthreads) cannot be run here, and races do not show.
 #pragma once
 
+#include <math.h>  // NOLINT(modernize-deprecated-headers): kernels call fminf, as nvcc lets them
+
 #include <cuda_runtime.h>
 
 #include "tests/harness/gpu/stand_in/stream.hpp"

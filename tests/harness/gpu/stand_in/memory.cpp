@@ -118,10 +118,11 @@ cudaError_t cudaFree(void* address) {
     return cudaSuccess;
 }
 
+// From the host it returns when it has read the host's side. What it writes comes later, in the default stream.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    return cudaMemcpyAsync(to, from, bytes, kind, nullptr) == cudaSuccess
-               ? cudaStreamSynchronize(nullptr)
-               : cudaErrorInvalidValue;
+    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+    const bool is_through = code == cudaSuccess && kind != cudaMemcpyHostToDevice;
+    return is_through ? cudaStreamSynchronize(nullptr) : code;
 }
 
 cudaError_t cudaMemcpyAsync(
