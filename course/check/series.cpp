@@ -1,7 +1,9 @@
 #include "course/check/series.hpp"
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "course/launch/gpu.hpp"
@@ -65,7 +67,24 @@ void build_all(
     on_threads(busy_threads(), series.trials.size(), build_one, [](std::size_t) {});
 }
 
+void keep_share(std::vector<Case>& cases, const Share& share) {
+    int place = 0;
+    std::erase_if(cases, [&](const Case&) { return !share.has(place++); });
+}
+
 }  // namespace
+
+Share share_named(const std::string& text) {
+    Share share;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%d/%d%c", &share.which, &share.of, &rest) != 2 ||
+        share.which < 1 || share.which > share.of) {
+        throw UsageError(
+            fmt::format("--share {}: it is written as 2/3, for the second of three", text)
+        );
+    }
+    return share;
+}
 
 std::vector<Series> series_of(
     Context& context, const Exercise& exercise, const SeriesOptions& options
@@ -85,11 +104,13 @@ std::vector<Series> series_of(
         std::vector<Case> mutants = read_cases(context, exercise.mutants());
         const State right = State::pass;
         std::vector<Case> alternatives = read_cases(context, exercise.alternatives(), &right);
+        const std::size_t all = mutants.size() + alternatives.size();
         if (options.quick && mutants.size() > 1) {
-            series.left_out = mutants.size() - 1 + alternatives.size();
             mutants.resize(1);
             alternatives.clear();
         }
+        keep_share(mutants, options.share);
+        series.left_out = all - mutants.size() - alternatives.size();
         add(series.trials, "mutant", mutants);
         add(series.trials, "alternative", alternatives);
     }
@@ -104,6 +125,7 @@ std::vector<Series> series_of(
     // on a GPU what is right; what is wrong may take its driver down, and has been refused already
     Series on_gpu = series;
     on_gpu.missing.clear();
+    on_gpu.left_out = 0;
     std::erase_if(on_gpu.trials, [](const Trial& trial) {
         return trial.what.starts_with("mutant");
     });

@@ -31,9 +31,22 @@ struct Series {
     std::vector<Trial> trials;
     std::vector<std::string> missing;  // parts that the exercise lacks
     std::string not_here;              // why none can run on this machine; empty: they can
-    std::size_t left_out = 0;          // trials that a quick check does without
+    std::size_t left_out = 0;          // trials that a quick check, or a share, does without
     std::string host;  // what starts a job of several wrong answers; empty: each has its own
 };
+
+/// The `which`-th of `of` equal shares of the wrong answers, from 1 on: every `of`-th of them.
+struct Share {
+    int which = 1;
+    int of = 1;
+
+    /// Whether it has the wrong answer at `place`, from 0 on.
+    [[nodiscard]] bool has(int place) const { return place % of == which - 1; }
+};
+
+/// "2/3".
+/// Errors  UsageError where it is no share
+Share share_named(const std::string& text);
 
 struct SeriesOptions {
     bool stubs = true;
@@ -41,6 +54,7 @@ struct SeriesOptions {
     bool quick = false;  // of the wrong answers the first alone, and no alternatives
     bool alone = false;  // no answer shares a job with another
     int seeds = 1;
+    Share share;
 };
 
 /// The series of an exercise: one, or for GPUs two: on the stand-in, and what is right on a GPU.

@@ -24,6 +24,7 @@ namespace {
 
 struct Arguments {
     std::vector<std::string> names;
+    std::string share = "1/1";
     SeriesOptions series;
     HowToRun how;
     bool replay = false;
@@ -243,6 +244,7 @@ int check_command(Context& context, const Arguments& arguments) {
         return exit_status::kDone;
     }
     SeriesOptions options = arguments.series;
+    options.share = share_named(arguments.share);
     options.alone = options.alone || arguments.how.all_tests;
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
@@ -274,6 +276,10 @@ void add_check(Command& app, Context& context) {
     command.add_flag("--mutants", arguments->series.mutants, "Also try every known wrong answer");
     command.add_flag(
         "--quick", arguments->series.quick, "Try only the first wrong answer of each exercise"
+    );
+    command.add_option(
+        "--share", arguments->share,
+        "Try only this share of the wrong answers: 2/3, the second of three"
     );
     command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);

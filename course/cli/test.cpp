@@ -50,6 +50,12 @@ constexpr std::array<std::array<const char*, 2>, 4> kProcessors = {
      {"DNNL_MAX_CPU_ISA", "AVX2"},
      {"DNNL_MAX_CPU_ISA", "SSE41"}}};
 
+/// How many days since 1970: what --all cannot do in one go, it does another part of each day.
+int today() {
+    const auto day = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+    return static_cast<int>(day.time_since_epoch().count());
+}
+
 /// The one that --all takes today: another one each day. None where the environment names one.
 std::optional<Processor> older_processor() {
     for (const auto& [name, value] : kProcessors) {
@@ -57,9 +63,7 @@ std::optional<Processor> older_processor() {
             return std::nullopt;
         }
     }
-    const auto day = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-    const auto& [name, value] =
-        kProcessors.at(static_cast<std::size_t>(day.time_since_epoch().count()) % 4);
+    const auto& [name, value] = kProcessors.at(static_cast<std::size_t>(today()) % 4);
     return Processor{name, value};
 }
 
@@ -89,11 +93,16 @@ std::vector<Part> quick_parts(const Context& context) {
 
 std::vector<Part> all_parts(const Context& context) {
     const std::string self = (context.root / "shardlings").string();
+    const std::string share = fmt::format("{}/3", today() % 3 + 1);
     std::vector<Part> parts = {
         unit_tests(context, "course"),
         {"check",
-         "Every exercise: stub, solution, known wrong answers",
-         {self, "check", "--mutants", "--json"},
+         fmt::format(
+             "Every exercise: stub, solution, other right answers, and today's third of the known "
+             "wrong ones ({})",
+             share
+         ),
+         {self, "check", "--mutants", "--share", share, "--json"},
          Document::check},
         {"sanitizers",
          "Every solution with a second seed, under the address and undefined-behaviour sanitizers",
@@ -237,10 +246,10 @@ void test(Context& context, bool all) {
     }
     if (!all) {
         fmt::print(
-            "./shardlings test --all adds {} wrong answers and other right ones, {} longer tests "
-            "of the course, every solution under sanitizers, and the lessons' outputs. It takes "
-            "about 40 minutes on two cores.\n",
-            sum.left_out, tests_with(context, "course") - tests_with(context, "quick")
+            "./shardlings test --all adds {} longer tests of the course, {} other answers, right "
+            "and wrong (of the wrong ones another third each day), every solution under "
+            "sanitizers, and the lessons' outputs. It takes about 45 minutes on two cores.\n",
+            tests_with(context, "course") - tests_with(context, "quick"), sum.left_out
         );
     }
     fmt::print("{} passed, {} failed, {} skipped\n", sum.passed, sum.failed, sum.skipped);
@@ -254,8 +263,8 @@ void add_test(Command& app, Context& context) {
     auto all = std::make_shared<bool>(false);
     command.add_flag(
         "--all", *all,
-        "For authors: test everything, with all known wrong answers, sanitizers and the lessons' "
-        "outputs"
+        "For authors: also the long tests, every solution under sanitizers, the lessons' outputs, "
+        "and a third of the known wrong answers, another one each day (all: check --mutants)"
     );
     command.callback([&context, all] { test(context, *all); });
 }

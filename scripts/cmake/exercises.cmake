@@ -59,9 +59,7 @@ function(add_solution target name runtime)
   headers_of(${name} headers)
   link_needs(${target} PUBLIC "${EXERCISE_${name}_needs}" ${runtime} "${headers}")
   target_link_libraries(${target} PRIVATE dist::warnings)
-  if(NOT SHARDLINGS_SANITIZE)
-    target_compile_options(${target} PRIVATE -g1)  # lines, for reports
-  endif()
+  target_compile_options(${target} PRIVATE -g1)  # lines, for reports
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 

@@ -5,7 +5,9 @@
 #include <string>
 #include <unistd.h>
 
+#include "course/check/series.hpp"
 #include "course/check/verdicts.hpp"
+#include "course/process/error.hpp"
 #include "tests/harness/catch2.hpp"
 
 namespace dist::cli {
@@ -104,4 +106,23 @@ TEST_CASE("a verdict that rests on a file that is not there is not kept", "[chec
 }
 
 }  // namespace
+
+TEST_CASE("the shares of the wrong answers have each of them once") {
+    for (int place = 0; place < 10; ++place) {
+        int times = 0;
+        for (const char* const share : {"1/3", "2/3", "3/3"}) {
+            times += share_named(share).has(place) ? 1 : 0;
+        }
+        CHECK(times == 1);
+        CHECK(share_named("1/1").has(place));
+    }
+    CHECK(share_named("2/3").has(1));
+}
+
+TEST_CASE("what is no share is refused") {
+    for (const char* const text : {"0/3", "4/3", "-1/3", "2", "2/", "2/3rds", "", "1/0"}) {
+        INFO(text);
+        CHECK_THROWS_AS(share_named(text), UsageError);
+    }
+}
 }  // namespace dist::cli
