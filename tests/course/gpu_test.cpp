@@ -60,6 +60,15 @@ TEST_CASE("a buffer holds what it was made from, and parts of it can be named") 
     CHECK(DeviceBuffer(std::size_t{2}).to_host() != std::vector<float>(2, 0.0F));
 }
 
+TEST_CASE("a buffer is there for every stream when its constructor returns") {
+    const DeviceBuffer to(std::vector<float>{0, 0, 0});
+    const DeviceBuffer from(kThree);
+    const Stream stream;
+    copy(from, to, stream);
+    stream.wait();
+    CHECK(to.to_host() == kThree);
+}
+
 TEST_CASE("work is done in the order of its stream, and not before somebody waits") {
     const DeviceBuffer from(kThree);
     const DeviceBuffer to(std::vector<float>{0, 0, 0});
