@@ -2,6 +2,7 @@
 #include "exercises/08_model_parallel/pipeline_messages.hpp"
 
 #include "tests/08_model_parallel/schedule_findings.hpp"
+#include "tests/08_model_parallel/schedule_on_ranks.hpp"
 #include "tests/harness/harness.hpp"
 
 using namespace dist;
@@ -322,4 +323,22 @@ TEST_CASE("validate finds what is misplaced, and looks no further") {
         );
         CHECK(negative);
     });
+}
+
+TEST_CASE("three ranks go through each schedule, and each send waits for its receive") {
+    const std::vector<PipelineCase> cases = {
+        {ScheduleKind::gpipe, 3, 3},
+        {ScheduleKind::one_forward_one_backward, 3, 4},
+        {ScheduleKind::interleaved, 3, 3, 2},
+        {ScheduleKind::zero_bubble, 3, 4}};
+    on_ranks_each(
+        {3}, [&](int) { return cases.size(); },
+        [&](const Communicator& comm, std::size_t number) {
+            const PipelineCase one = cases[number];
+            const Schedule rows = insert_messages(pipeline_schedule(one.kind, one.p, one.m, one.v));
+            INFO(text_of(one) << text_of_rows(rows));
+            const Comparison result = computes_as_one(rows, comm);
+            CHECK(result);
+        }
+    );
 }

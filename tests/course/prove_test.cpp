@@ -162,13 +162,16 @@ Ended prove_by_command(const std::vector<std::string>& words) {
     return run(a_context(), command, options);
 }
 
-Proof proof_of(const std::string& name, const fs::path& file, int ranks) {
+Proof proof_of(
+    const std::string& name, const fs::path& file, int ranks, const std::string& test = ""
+) {
     Context context = a_context();
     const Built built = build(context, name, kRoot / file);
     Claim claim;
     claim.module = built.executable;
     claim.source = built.source;
     claim.ranks = ranks;
+    claim.test = test;
     claim.most_states = 1'000'000;
     claim.time_limit_s = 300;
     return prove(context, claim);
@@ -182,6 +185,20 @@ TEST_CASE("references of chapters 01 to 03 are proved on three ranks", "[prove]"
         INFO(exercise.name << ": " << text_of(proof, {}, ""));
         CHECK(proof.is_proof());
     }
+}
+
+TEST_CASE("pipelines of three stages are proved, by every schedule", "[prove]") {
+    const auto proof_with = [](const fs::path& file) {
+        return proof_of("pipeline_messages", file, 3, "three ranks go through each schedule");
+    };
+    const Proof proof = proof_with("solutions/08_model_parallel/pipeline_messages.cpp");
+    INFO(text_of(proof, {}, ""));
+    CHECK(proof.is_proof());
+    CHECK(proof.explored.size() == 4);
+    const Proof circle =
+        proof_with("tests/mutants/08_model_parallel/pipeline_messages/right_before_use.diff");
+    REQUIRE(circle.wrong);
+    CHECK(circle.wrong->test.status == State::hang);
 }
 
 TEST_CASE("right answers by another way are not called wrong", "[prove]") {

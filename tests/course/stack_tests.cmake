@@ -1,14 +1,37 @@
 # The stack for a second MPI, where there is one: built beside the first, and run on a simulated cluster.
 if(SimGrid_FOUND)
-  add_library(simulated_stack MODULE EXCLUDE_FROM_ALL simulated_stack.cpp)  # smpirun loads it, once for each rank
-  target_link_libraries(simulated_stack PRIVATE dist::stack_smpi dist::warnings)
   set(hosts ${CMAKE_CURRENT_BINARY_DIR}/hosts)
   file(WRITE ${hosts} "")
-  foreach(rank RANGE 15)
+  foreach(rank RANGE 63)
     file(APPEND ${hosts} "node-${rank}\n")
   endforeach()
-  add_test(NAME simulated_stack COMMAND ${SimGrid_SMPIRUN} -np 16 -hostfile ${hosts}
-    -platform ${CMAKE_CURRENT_SOURCE_DIR}/simulated_stack_platform.xml
-    --cfg=smpi/simulate-computation:no $<TARGET_FILE:simulated_stack>)
-  set_tests_properties(simulated_stack PROPERTIES LABELS runtime)
+  # NAME.cpp and SOURCES: a module that smpirun loads, once for each rank.
+  function(add_on_simulated_ranks name ranks)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;SETTINGS")
+    add_library(${name} MODULE EXCLUDE_FROM_ALL ${name}.cpp ${arg_SOURCES})
+    target_link_libraries(${name} PRIVATE dist::stack_smpi dist::warnings)
+    list(TRANSFORM arg_SETTINGS PREPEND --cfg=)
+    add_test(NAME ${name} COMMAND ${SimGrid_SMPIRUN} -np ${ranks} -hostfile ${hosts}
+      -platform ${CMAKE_CURRENT_SOURCE_DIR}/simulated_platform.xml
+      --cfg=smpi/simulate-computation:no ${arg_SETTINGS} $<TARGET_FILE:${name}>)
+    # SimGrid 3 ends with status 0 after a deadlock
+    set_tests_properties(${name} PROPERTIES LABELS runtime TIMEOUT 300 FAIL_REGULAR_EXPRESSION "Deadlock")
+  endfunction()
+  add_on_simulated_ranks(simulated_stack 16)
+
+  find_program(PATCH patch)
+  if(LibTorch_FOUND AND PATCH)
+    # SimGrid takes messages from a rank's own thread alone: so a backward of tensor_parallel that sends from there
+    set(answer ${CMAKE_CURRENT_BINARY_DIR}/tensor_parallel.cpp)
+    set(base ${PROJECT_SOURCE_DIR}/solutions/08_model_parallel/tensor_parallel.cpp)
+    set(difference ${PROJECT_SOURCE_DIR}/tests/alternatives/08_model_parallel/tensor_parallel/weight_on_a_thread.diff)
+    add_custom_command(OUTPUT ${answer} DEPENDS ${base} ${difference} VERBATIM
+      COMMAND ${PATCH} --silent --output=${answer} ${base} ${difference})
+    # autograd's mode is a variable of each thread: so each rank is one
+    add_on_simulated_ranks(simulated_groups 64
+      SOURCES ${answer} ${PROJECT_SOURCE_DIR}/solutions/08_model_parallel/pipeline.cpp
+              ${PROJECT_SOURCE_DIR}/solutions/08_model_parallel/vocab_parallel.cpp
+      SETTINGS contexts/factory:thread)
+    link_needs(simulated_groups PRIVATE torch dist::runtime_smpi "")
+  endif()
 endif()
