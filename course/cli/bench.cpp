@@ -45,7 +45,8 @@ constexpr const char* kOptions =
     "bench pipeline measures the bubble of each schedule on stages that sleep, beside the "
     "formula:\n"
     "  --micro-batches 4,8,16, --schedule gpipe,1f1b,interleaved,zb, --stage-ms 5, --json\n"
-    "bench mesh trains a small GPT on every mesh of -n ranks, 4 if not given: step time, bytes sent\n"
+    "bench mesh trains a small GPT on every mesh of -n ranks, 4 if not given: step time, bytes "
+    "sent\n"
     "by dimension and bytes held by kind, beside formulas:\n"
     "  --mesh dp=4 dp=2,tp=2, --micro-batches 4, --zero 1, --sequence-parallel, --json\n"
     "./shardlings bench ddp --help-bench, and so for zero, pipeline and mesh, lists all of them.\n";
