@@ -45,9 +45,14 @@ constexpr const char* kOptions =
     "bench pipeline measures the bubble of each schedule on stages that sleep, beside the "
     "formula:\n"
     "  --micro-batches 4,8,16, --schedule gpipe,1f1b,interleaved,zb, --stage-ms 5, --json\n"
-    "./shardlings bench ddp --help-bench, and so for zero and pipeline, lists all of them.\n";
+    "bench mesh trains a small GPT on every mesh of -n ranks, 4 if not given: step time, bytes "
+    "sent\n"
+    "by dimension and bytes held by kind, beside formulas:\n"
+    "  --mesh dp=4 dp=2,tp=2, --micro-batches 4, --zero 1, --sequence-parallel, --json\n"
+    "./shardlings bench ddp --help-bench, and so for zero, pipeline and mesh, lists all of them.\n";
 
 constexpr int kMostProcesses = 65536;
+constexpr int kMeshRanks = 4;  // two each in two dimensions
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -129,7 +134,7 @@ void run_and_print(
 }
 
 /// Benches of whole steps of training, with LibTorch: programs of their own.
-constexpr std::array kOfSteps = {"ddp", "pipeline", "zero"};
+constexpr std::array kOfSteps = {"ddp", "mesh", "pipeline", "zero"};
 
 void bench_steps(
     Context& context,
@@ -230,11 +235,14 @@ void add_bench(Command& app, Context& context) {
         }
         const std::vector<int> counts = ranks_between_commas(*ranks, 1, kMostProcesses);
         Ranks processes{*help ? 1 : counts.back(), *help ? Hosts{} : find_hosts(*hostfile)};
+        if (count.count() == 0 && of_steps == "mesh" && !*help) {
+            processes.count = kMeshRanks;
+        }
         processes.over_tcp = *transport == "tcp";
         if (processes.over_tcp && (!processes.hosts.none() || !of_steps.empty())) {
             throw UsageError(
                 "bench: --transport tcp measures collectives on this machine: without hosts, ddp, "
-                "pipeline and zero"
+                "mesh, pipeline and zero"
             );
         }
         if (count.count() == 0 && !processes.hosts.none()) {

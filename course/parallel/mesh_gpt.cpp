@@ -13,6 +13,7 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/normalization.h>
 
+#include "course/nn/memory.hpp"
 #include "course/runtime/error.hpp"
 #include "exercises/08_model_parallel/ring_attention.hpp"
 #include "exercises/08_model_parallel/sequence_parallel.hpp"
@@ -211,6 +212,7 @@ std::shared_ptr<nn::Model> make_gpt_stage(const nn::GptShape& shape, const GptPl
 }
 
 at::Tensor gpt_tokens(const nn::GptShape& shape, const Communicator& cp) {
+    const nn::MemoryScope scope(nn::MemoryKind::other);  // no parameter, for bench mesh
     return at::tensor(
         ring_attention_tokens(shape.context, cp.size(), cp.rank(), /*balanced=*/cp.size() > 1)
     );

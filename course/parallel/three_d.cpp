@@ -139,6 +139,15 @@ const Communicator& ThreeD::data_ranks(const Communicator& /*all*/) const {
     return mesh_.group("dp");
 }
 
+std::vector<at::Tensor> ThreeD::parameters() const {
+    std::vector<at::Tensor> all;
+    for (const Stage& stage : stages_) {
+        const std::vector<at::Tensor> own = stage.model->parameters();
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+}
+
 void ThreeD::zero_gradients() {
     for (const Stage& stage : stages_) {
         stage.data->zero_gradients();

@@ -54,6 +54,15 @@ class ThreeD final : public Strategy {
     [[nodiscard]] StateDict state_dict() const override;
     void load_state_dict(const StateDict& state) override;
 
+    /// What pp, cp and tp send goes over their groups.
+    [[nodiscard]] const DeviceMesh& mesh() const { return mesh_; }
+
+    /// The ranks that are told a loss: of tp, cp and pp.
+    [[nodiscard]] const Communicator& same_examples() const { return same_examples_; }
+
+    /// Of this rank's stages.
+    [[nodiscard]] std::vector<at::Tensor> parameters() const;
+
   private:
     /// A part of the model, and the way in which ranks that hold it alike share it.
     struct Stage {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -73,10 +75,24 @@ thread_local int Timed::depth = 0;
 
 std::atomic<std::size_t> sent = 0;
 
-void count_sent(int n, MPI_Datatype type) {
-    int bytes = 0;
-    PMPI_Type_size(type, &bytes);
-    sent += static_cast<std::size_t>(n) * static_cast<std::size_t>(bytes);
+/// By communicator.
+struct Sent {
+    std::mutex guard;
+    std::map<MPI_Comm, std::size_t> bytes;
+};
+
+Sent& sent_on() {
+    static Sent all;
+    return all;
+}
+
+void count_sent(int n, MPI_Datatype type, MPI_Comm comm) {
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    const std::size_t bytes = static_cast<std::size_t>(n) * static_cast<std::size_t>(size);
+    sent += bytes;
+    const std::scoped_lock guard(sent_on().guard);
+    sent_on().bytes[comm] += bytes;
 }
 
 /// Waits for a request, unless the call that should have made it returned an error.
@@ -94,6 +110,11 @@ void on_long_wait(std::function<void(double waited_s)> told) {
 
 std::size_t bytes_sent() {
     return sent;
+}
+
+std::size_t bytes_sent(MPI_Comm comm) {
+    const std::scoped_lock guard(sent_on().guard);
+    return sent_on().bytes[comm];
 }
 
 MessageSeconds message_seconds() {
@@ -126,7 +147,7 @@ int MPI_Isend(
     MPI_Request* request
 ) {
     const Timed timed;
-    count_sent(n, type);
+    count_sent(n, type, comm);
     return PMPI_Isend(data, n, type, dst, tag, comm, request);
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 
+#include <mpi.h>
+
 namespace dist {
 
 /// From now on, `told` is called again and again by every thread that has waited for more than half a
@@ -13,6 +15,9 @@ void on_long_wait(std::function<void(double waited_s)> told);
 
 /// Bytes that this process has sent so far, from one to another, not by MPI's collectives.
 std::size_t bytes_sent();
+
+/// Of these, what went to the ranks of one communicator, and of others that had its handle before.
+std::size_t bytes_sent(MPI_Comm comm);
 
 /// Seconds that sending, receiving and waiting took so far.
 struct MessageSeconds {
