@@ -1,8 +1,8 @@
 // What a rank of each mesh sends and holds in a step of the trainer's GPT, to the byte. Times are never looked at.
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,7 +13,7 @@
 namespace {
 
 // 4 layers of width 16, 4 heads, context 16, 256 words; 16 windows a step
-nlohmann::json measure(const std::string& options) {
+nlohmann::json measured_on_meshes(const std::string& options) {
     const Run run =
         run_program(BENCH_MESH, 4, "--width 16 --context 16 --rounds 1 --json " + options);
     INFO(run.output);
@@ -64,7 +64,7 @@ TEST_CASE("each rank of every mesh of 4 sends and holds what formulas say, to th
           "--micro-batches 4 --pipeline gpipe --mesh pp=2,tp=2",
           "--micro-batches 4 --pipeline interleaved --mesh dp=2,pp=2"}) {
         CAPTURE(options);
-        const auto document = measure(options);
+        const auto document = measured_on_meshes(options);
         if (!contains(options, "--mesh")) {
             CHECK(document.at("meshes").size() == 10);  // four of one dimension, six of two
         }
@@ -76,7 +76,7 @@ TEST_CASE("each rank of every mesh of 4 sends and holds what formulas say, to th
 }
 
 TEST_CASE("what ranks send and hold is what one works out by hand", "[mesh]") {
-    const auto document = measure("--mesh dp=4 pp=4 cp=4 tp=4 pp=2,tp=2");
+    const auto document = measured_on_meshes("--mesh dp=4 pp=4 cp=4 tp=4 pp=2,tp=2");
     using Bytes = std::vector<long>;
     const auto check = [&](const char* mesh, const char* counted, const Bytes& wanted) {
         INFO(mesh << ", " << counted);
@@ -124,7 +124,7 @@ TEST_CASE("stage s of 4 keeps the activations of min(4 - s, m) micro-batches", "
     std::vector<long> before;
     for (int m = 1; m <= stages + 1; ++m) {
         const std::string number = std::to_string(m);
-        const auto document = measure(
+        const auto document = measured_on_meshes(
             std::string("--mesh ") + mesh + " --batch " + number + " --micro-batches " + number
         );
         const std::vector<long> now = on_ranks(document, mesh, "activations");
@@ -171,7 +171,8 @@ TEST_CASE(
     const Run help = run_program(BENCH_MESH, 1, "--help");
     CHECK(help.status == 0);
     CHECK(contains(help.output, "./shardlings bench mesh -n 4 --width 256"));
-    const auto document = measure("--layers 2 --heads 2 --batch 2 --mesh dp=4 tp=4 pp=4 cp=4");
+    const auto document =
+        measured_on_meshes("--layers 2 --heads 2 --batch 2 --mesh dp=4 tp=4 pp=4 cp=4");
     CHECK(
         document.at("left_out") ==
         std::vector<std::string>{

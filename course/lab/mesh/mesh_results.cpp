@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
