@@ -189,7 +189,10 @@ GptMemory memory_at(const GptTraining& training, const GptLayout& layout, bool f
 
     GptMemory memory;
     memory.parameters_bytes = parameters * (kHalfBytes + training.gradient_bytes);
-    memory.optimizer_bytes = parameters * 3 * kSingleBytes / (layout.zero == 0 ? 1 : layout.dp);
+    // weight and two moments; the step reads gradients in float32, which is a copy of those in 16 bits
+    const int singles = training.gradient_bytes == kSingleBytes ? 3 : 4;
+    memory.optimizer_bytes =
+        parameters * singles * kSingleBytes / (layout.zero == 0 ? 1 : layout.dp);
     memory.activations_bytes = (layout.recompute ? in_flight * layers * kHalfBytes * whole + layer
                                                  : in_flight * layers * layer) +
                                (last ? kLogitBytes * tokens * model.vocabulary / layout.tp : 0);

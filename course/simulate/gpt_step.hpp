@@ -77,7 +77,8 @@ struct GptTime {
 /// Bytes of the rank that holds most.
 struct GptMemory {
     double parameters_bytes = 0;  // weights in 16 bits, and their gradients
-    double optimizer_bytes = 0;   // weights in float32, and Adam's two moments
+    double optimizer_bytes =
+        0;  // in float32: weights, Adam's two moments, and gradients of 16 bits
     double activations_bytes = 0;
 
     [[nodiscard]] double bytes() const {
@@ -92,7 +93,8 @@ double flops_of(const GptTraining& training, bool recompute);
 /// Source  Narayanan et al. (2021), arXiv 2104.04473; a rank's own work by its roofline, gpt_step.cpp.
 GptTime time_of(const GptTraining& training, const GptLayout& layout);
 
-/// Source  Korthikanti et al. (2022), arXiv 2205.05198, for activations.
+/// Source  Korthikanti et al. (2022), arXiv 2205.05198, for activations; for the rest Megatron-LM's documentation,
+///         "Distributed optimizer": 20 bytes of a parameter, and 18 where its gradient has 4.
 GptMemory memory_of(const GptTraining& training, const GptLayout& layout);
 
 /// Of an all-reduce of so many bytes over p ranks, `on_node` of them on each node: a ring inside, and one across with a
