@@ -12,9 +12,10 @@
 #include "tests/harness/catch2.hpp"
 
 /// Options of a model with experts, which have room for every token: none is dropped, and it does not
-/// matter whose tokens they are.
+/// matter whose tokens they are. At this rate the scores between which a router decides are always
+/// 5e-6 or more apart: no rounding changes a choice.
 inline const std::string kExperts =
-    " --layers 2 --experts 4 --expert-choices 2 --capacity-factor 2 ";
+    " --layers 2 --experts 4 --expert-choices 2 --capacity-factor 2 --rate 0.08 ";
 
 /// What ten steps came to with each of these options, all in one job.
 inline Records trained_with(int ranks, const std::vector<std::string>& options) {
