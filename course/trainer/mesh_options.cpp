@@ -153,9 +153,22 @@ void declare_mesh(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"0", "1", "2", "3"}))
         ->type_name("STAGE")
         ->capture_default_str();
+    app.add_option(
+           "--shard-ranks", options.shard_ranks,
+           "For --parallel zero3, and 3d with --zero 3: how many neighbouring ranks cut one copy "
+           "of the "
+           "weights into shards; the others have copies, and average its gradients. Default: all"
+    )
+        ->check(check_count)
+        ->type_name("N");
 }
 
 void expect_mesh(const CLI::App& app, Options& options) {
+    const bool cuts_weights = options.parallel == Parallel::zero3 ||
+                              (options.parallel == Parallel::three_d && options.zero == 3);
+    if (options.shard_ranks > 0 && !cuts_weights) {
+        throw Stop("--shard-ranks goes with --parallel zero3, and with 3d where it has --zero 3");
+    }
     if (options.parallel != Parallel::three_d) {
         for (const char* const name :
              {"--mesh", "--micro-batches", "--pipeline", "--chunks", "--sequence-parallel",

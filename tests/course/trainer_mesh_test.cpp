@@ -80,6 +80,10 @@ TEST_CASE("what ranks of dp and cp share is cut into shards", "[mesh]") {
             options.push_back(std::string("--micro-batches 2 --mesh ") + mesh + " --zero " + zero);
         }
     }
+    for (const char* const copies : {"dp=4", "dp=2,cp=2"}) {
+        options.push_back(std::string("--mesh ") + copies + " --zero 3 --shard-ranks 2");
+    }
+    options.emplace_back("--micro-batches 2 --mesh dp=2,pp=2 --zero 3 --shard-ranks 1");
     options.emplace_back("--pipeline zb --micro-batches 2 --mesh dp=2,pp=2 --zero 2");
     options.emplace_back("--pipeline interleaved --micro-batches 2 --mesh dp=2,pp=2 --zero 3");
     for (const auto& record : trained_with(4, options)) {
@@ -175,6 +179,8 @@ TEST_CASE("a run goes on under another mesh, and in every other way", "[mesh]") 
         std::tuple<std::string, Half, Half>{
             "", {2, 4, "zero3"}, {4, 4, "3d --mesh dp=2,tp=2 --zero 3"}},
         std::tuple<std::string, Half, Half>{"", {4, 8, "3d --mesh pp=2,tp=2"}, {1, 8, "none"}},
+        std::tuple<std::string, Half, Half>{
+            "", {4, 2, "3d --mesh dp=4 --zero 3 --shard-ranks 2"}, {2, 4, "zero3 --shard-ranks 1"}},
         std::tuple<std::string, Half, Half>{
             kExperts + "--balance 0",
             {4, 2, "3d --mesh dp=2,ep=2 --zero 1"},

@@ -64,6 +64,14 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(refusal("--parallel zero4"), "\"zero4\" is not there (yet); there is: average");
     check_contains(refusal("--parallel none"), "--parallel none is one process: train -n 1");
     check_contains(refusal("--parallel dp"), "--parallel dp is one process: train -n 1");
+    check_contains(
+        refusal("--parallel zero2 --shard-ranks 2"),
+        "--shard-ranks goes with --parallel zero3, and with 3d where it has --zero 3"
+    );
+    check_contains(
+        refusal("--parallel zero3 --shard-ranks 3"),
+        "--shard-ranks 3 does not divide the 2 ranks that share the weights"
+    );
     check_contains(refusal("--replicas 3"), "--replicas goes with --parallel dp only");
     check_contains(
         refusal("--batch 49 --last-batch drop"), "--last-batch drop: too few pictures for one step"
