@@ -5,14 +5,18 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <torch/nn/init.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
+
+#include "course/nn/mixture.hpp"
 
 namespace dist::nn {
 
@@ -33,7 +37,46 @@ torch::nn::LayerNorm norm(std::int64_t width) {
     return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
 }
 
-// x + attention(norm(x)), then the same with two layers and a gelu between them.
+/// Of layers whose output is added to the block's input.
+double last_deviation(const GptShape& shape) {
+    return kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
+}
+
+/// (..., w) -> (..., w)
+using Layers = std::function<at::Tensor(const at::Tensor& x)>;
+
+/// Two layers with a gelu between them, which become the owner's.
+Layers make_mlp(const GptShape& shape, torch::nn::Module& owner) {
+    const auto in =
+        owner.register_module("mlp_in", linear(shape.width, 4 * shape.width, kDeviation));
+    const auto out = owner.register_module(
+        "mlp_out", linear(4 * shape.width, shape.width, last_deviation(shape))
+    );
+    return [in, out](const at::Tensor& x) { return out->forward(at::gelu(in->forward(x))); };
+}
+
+/// A router and its experts, each of them such an MLP.
+Layers make_experts(const GptShape& shape, torch::nn::Module& owner) {
+    const auto router = owner.register_module(
+        "router", linear(shape.width, shape.experts.count, kDeviation, /*bias=*/false)
+    );
+    const auto modules = owner.register_module("experts", std::make_shared<torch::nn::Module>());
+    std::vector<Layers> experts;
+    for (std::int64_t e = 0; e < shape.experts.count; ++e) {
+        const auto expert = std::make_shared<torch::nn::Module>();
+        experts.push_back(make_mlp(shape, *expert));
+        modules->register_module(std::to_string(e), expert);
+    }
+    return [shape, router, experts](const at::Tensor& x) {
+        const at::Tensor tokens = x.flatten(0, -2);
+        const auto call = [&](std::int64_t e, const at::Tensor& own) {
+            return experts[static_cast<std::size_t>(e)](own);
+        };
+        return mixture(tokens, router->forward(tokens), shape.experts, call).view(x.sizes());
+    };
+}
+
+// x + attention(norm(x)), then the same with two layers and a gelu between them, or with experts.
 class Block : public torch::nn::Module {
   public:
     explicit Block(const GptShape& shape)
@@ -46,22 +89,15 @@ class Block : public torch::nn::Module {
               "attention_out", linear(shape.width, shape.width, last_deviation(shape))
           )),
           mlp_norm_(register_module("mlp_norm", norm(shape.width))),
-          mlp_in_(register_module("mlp_in", linear(shape.width, 4 * shape.width, kDeviation))),
-          mlp_out_(register_module(
-              "mlp_out", linear(4 * shape.width, shape.width, last_deviation(shape))
-          )) {}
+          mlp_(shape.experts.count == 0 ? make_mlp(shape, *this) : make_experts(shape, *this)) {}
 
     // (B, T, w) -> (B, T, w)
     at::Tensor forward(const at::Tensor& x) {
         const at::Tensor y = x + attention(attention_norm_(x));
-        return y + mlp_out_(at::gelu(mlp_in_(mlp_norm_(y))));
+        return y + mlp_(mlp_norm_(y));
     }
 
   private:
-    static double last_deviation(const GptShape& shape) {
-        return kDeviation / std::sqrt(2.0 * static_cast<double>(shape.layers));
-    }
-
     at::Tensor attention(const at::Tensor& x) {
         const std::int64_t batch = x.size(0);
         const std::int64_t length = x.size(1);
@@ -84,8 +120,7 @@ class Block : public torch::nn::Module {
     torch::nn::Linear queries_keys_values_;
     torch::nn::Linear attention_out_;
     torch::nn::LayerNorm mlp_norm_;
-    torch::nn::Linear mlp_in_;
-    torch::nn::Linear mlp_out_;
+    Layers mlp_;
 };
 
 class Gpt : public Model {
@@ -123,8 +158,10 @@ class Gpt : public Model {
 
 std::int64_t count_parameters(const GptShape& shape) {
     const std::int64_t w = shape.width;
-    return (2 * shape.vocabulary + shape.context) * w + shape.layers * (12 * w * w + 13 * w) +
-           2 * w;
+    const std::int64_t experts = shape.experts.count;
+    const std::int64_t mlps = experts == 0 ? 1 : experts;
+    const std::int64_t block = 4 * w * w + 8 * w + mlps * (8 * w * w + 5 * w) + experts * w;
+    return (2 * shape.vocabulary + shape.context) * w + shape.layers * block + 2 * w;
 }
 
 std::shared_ptr<Model> make_gpt(const GptShape& shape) {
@@ -138,6 +175,13 @@ std::shared_ptr<Model> make_gpt(const GptShape& shape) {
         throw std::invalid_argument(
             "make_gpt: " + std::to_string(shape.heads) + " heads do not divide a width of " +
             std::to_string(shape.width)
+        );
+    }
+    const auto& [experts, choices, capacity_factor, balance] = shape.experts;
+    if (experts != 0 && (choices < 1 || choices > experts)) {
+        throw std::invalid_argument(
+            "make_gpt: a token cannot ask " + std::to_string(choices) + " of " +
+            std::to_string(experts) + " experts"
         );
     }
     return std::make_shared<Gpt>(shape);

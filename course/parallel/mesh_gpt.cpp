@@ -1,23 +1,23 @@
 #include "course/parallel/mesh_gpt.hpp"
 
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/tensor.h>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
 #include "course/nn/memory.hpp"
+#include "course/parallel/mesh_experts.hpp"
+#include "course/parallel/mesh_layers.hpp"
 #include "course/runtime/error.hpp"
 #include "exercises/08_model_parallel/ring_attention.hpp"
 #include "exercises/08_model_parallel/sequence_parallel.hpp"
-#include "exercises/08_model_parallel/tensor_parallel.hpp"
 #include "exercises/08_model_parallel/vocab_parallel.hpp"
 
 namespace dist::trainer {
@@ -62,78 +62,48 @@ at::Tensor part_in(const at::Tensor& whole, const std::string& parameter, const 
         .select(cut->dim + 1, tp.rank());
 }
 
-/// A layer of exercise tensor_parallel with parameters that have names. The layer cuts what it is
-/// given: here shapes alone. The numbers come afterwards.
-template <class Linear>
-class MeshLinear : public torch::nn::Module {
-  public:
-    MeshLinear(std::int64_t in, std::int64_t out, bool bias, const Communicator& tp)
-        : linear(at::empty({out, in}), bias ? at::empty({out}) : at::Tensor(), tp) {
-        register_parameter("weight", linear.weight);
-        if (bias) {
-            register_parameter("bias", linear.bias);
-        }
-    }
-
-    at::Tensor forward(const at::Tensor& x, const GptPlace& place) const {
-        return place.sequence_parallel ? sequence_parallel(x, place.tp) : linear.forward(x);
-    }
-
-    Linear linear;
-
-  private:
-    at::Tensor sequence_parallel(const at::Tensor& x, const Communicator& tp) const {
-        if constexpr (std::is_same_v<Linear, ColumnParallelLinear>) {
-            return sequence_parallel_column_linear(x, linear.weight, linear.bias, tp);
-        } else {
-            return sequence_parallel_row_linear(x, linear.weight, linear.bias, tp);
-        }
-    }
-};
-
-using MeshColumns = MeshLinear<ColumnParallelLinear>;
-using MeshRows = MeshLinear<RowParallelLinear>;
-
 torch::nn::LayerNorm mesh_norm(std::int64_t width) {
     return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
 }
 
-// As the block of nn::make_gpt: x + attention(norm(x)), then the same with two layers and a gelu.
+// As the block of nn::make_gpt: x + attention(norm(x)), then the same with an MLP, or with experts.
 class MeshBlock : public torch::nn::Module {
   public:
-    MeshBlock(const nn::GptShape& shape, const GptPlace& place)
+    /// experts  of this block, which do not become part of it; or null.
+    MeshBlock(
+        const nn::GptShape& shape, const GptPlace& place, std::shared_ptr<const MeshExperts> experts
+    )
         : heads_(shape.heads / place.tp.size()),
           place_(place),
           attention_norm_(register_module("attention_norm", mesh_norm(shape.width))),
-          queries_keys_values_(columns("queries_keys_values", shape.width, 3, place)),
-          attention_out_(rows("attention_out", shape.width, 1, place)),
+          queries_keys_values_(register_module(
+              "queries_keys_values",
+              std::make_shared<MeshColumns>(shape.width, 3 * shape.width, /*bias=*/true, place.tp)
+          )),
+          attention_out_(register_module(
+              "attention_out",
+              std::make_shared<MeshRows>(shape.width, shape.width, /*bias=*/true, place.tp)
+          )),
           mlp_norm_(register_module("mlp_norm", mesh_norm(shape.width))),
-          mlp_in_(columns("mlp_in", shape.width, 4, place)),
-          mlp_out_(rows("mlp_out", shape.width, 4, place)) {}
+          experts_(std::move(experts)) {
+        if (experts_ == nullptr) {
+            mlp_.emplace(shape.width, place, *this);
+        } else {
+            const auto options = torch::nn::LinearOptions(shape.width, shape.experts.count);
+            router_ = register_module(
+                "router", torch::nn::Linear(torch::nn::LinearOptions(options).bias(false))
+            );
+        }
+    }
 
     // (B, T / cp, w) -> (B, T / cp, w)
     at::Tensor forward(const at::Tensor& x) {
         const at::Tensor y = x + attention(attention_norm_(x));
-        return y + mlp_out_->forward(at::gelu(mlp_in_->forward(mlp_norm_(y), place_)), place_);
+        const at::Tensor h = mlp_norm_(y);
+        return y + (mlp_ ? mlp_->forward(h) : experts_->forward(h, router_(h)));
     }
 
   private:
-    std::shared_ptr<MeshColumns> columns(
-        const char* name, std::int64_t width, std::int64_t times, const GptPlace& place
-    ) {
-        return register_module(
-            name, std::make_shared<MeshColumns>(width, times * width, /*bias=*/true, place.tp)
-        );
-    }
-
-    std::shared_ptr<MeshRows> rows(
-        const char* name, std::int64_t width, std::int64_t times, const GptPlace& place
-    ) {
-        return register_module(
-            name, std::make_shared<MeshRows>(times * width, width, /*bias=*/true, place.tp)
-        );
-    }
-
     // of this rank's heads, over all tokens
     at::Tensor attention(const at::Tensor& x) {
         const at::Tensor own = queries_keys_values_->forward(x, place_);
@@ -151,20 +121,36 @@ class MeshBlock : public torch::nn::Module {
     std::shared_ptr<MeshColumns> queries_keys_values_;
     std::shared_ptr<MeshRows> attention_out_;
     torch::nn::LayerNorm mlp_norm_;
-    std::shared_ptr<MeshColumns> mlp_in_;
-    std::shared_ptr<MeshRows> mlp_out_;
+    std::optional<MeshMlp> mlp_;
+    torch::nn::Linear router_{nullptr};
+    std::shared_ptr<const MeshExperts> experts_;
 };
 
-class GptStage : public nn::Model {
+/// The experts of a stage's blocks, by the names that they have in the whole model.
+class StageExperts : public nn::Model {
   public:
-    GptStage(const nn::GptShape& shape, const GptPlace& place) {
+    std::shared_ptr<MeshExperts> add(
+        const std::string& block, const nn::GptShape& shape, const GptPlace& place
+    ) {
+        return register_module(block, std::make_shared<torch::nn::Module>())
+            ->register_module("experts", std::make_shared<MeshExperts>(shape, place));
+    }
+};
+
+class StageModel : public nn::Model {
+  public:
+    /// experts  of this stage, or null.
+    StageModel(const nn::GptShape& shape, const GptPlace& place, StageExperts* experts) {
         if (place.stage == 0) {
             add_embeddings(shape, place);
         }
         const std::int64_t blocks = shape.layers / place.stages;
         for (std::int64_t i = place.stage * blocks; i < (place.stage + 1) * blocks; ++i) {
+            const std::string name = "block" + std::to_string(i);
             const auto block = register_module(
-                "block" + std::to_string(i), std::make_shared<MeshBlock>(shape, place)
+                name, std::make_shared<MeshBlock>(
+                          shape, place, experts ? experts->add(name, shape, place) : nullptr
+                      )
             );
             add_part({block}, [block](const at::Tensor& x) { return block->forward(x); });
         }
@@ -202,13 +188,21 @@ class GptStage : public nn::Model {
 
 }  // namespace
 
-std::shared_ptr<nn::Model> make_gpt_stage(const nn::GptShape& shape, const GptPlace& place) {
+GptStage make_gpt_stage(const nn::GptShape& shape, const GptPlace& place) {
     expects(
         shape.heads % place.tp.size() == 0 && shape.vocabulary % place.tp.size() == 0,
         "make_gpt_stage: tp must divide heads and vocabulary"
     );
     expects(shape.layers % place.stages == 0, "make_gpt_stage: stages must divide the layers");
-    return std::make_shared<GptStage>(shape, place);
+    if (shape.experts.count == 0) {
+        return {std::make_shared<StageModel>(shape, place, nullptr), nullptr};
+    }
+    expects(
+        shape.experts.count % place.ep.size() == 0 && !place.sequence_parallel,
+        "make_gpt_stage: ep must divide the experts, which have whole tokens"
+    );
+    const auto experts = std::make_shared<StageExperts>();
+    return {std::make_shared<StageModel>(shape, place, experts.get()), experts};
 }
 
 at::Tensor gpt_tokens(const nn::GptShape& shape, const Communicator& cp) {
@@ -233,6 +227,10 @@ void put_gpt_part(
 ) {
     const at::Tensor place = part_in(whole, parameter, tp);
     place.copy_(part.reshape(place.sizes()));
+}
+
+bool is_of_expert(const std::string& parameter) {
+    return parameter.find(".experts.") != std::string::npos;
 }
 
 bool is_on_every_rank(const std::string& parameter) {

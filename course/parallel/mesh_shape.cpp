@@ -16,11 +16,12 @@ struct Dimension {
     int MeshShape::*size;
 };
 
-constexpr std::array<Dimension, 4> kDimensions = {{
+constexpr std::array<Dimension, 5> kDimensions = {{
     {"dp", &MeshShape::dp},
     {"pp", &MeshShape::pp},
     {"cp", &MeshShape::cp},
     {"tp", &MeshShape::tp},
+    {"ep", &MeshShape::ep},
 }};
 
 /// 0 if it is no number of parts.
@@ -35,7 +36,7 @@ int parts_in(const std::string& text) {
 }  // namespace
 
 long long ranks_of(const MeshShape& shape) {
-    return 1LL * shape.tp * shape.cp * shape.dp * shape.pp;
+    return 1LL * shape.tp * shape.cp * shape.ep * shape.dp * shape.pp;
 }
 
 MeshShape read_mesh(const std::string& text) {
@@ -49,7 +50,7 @@ MeshShape read_mesh(const std::string& text) {
         const int parts = word.size() > name.size() ? parts_in(word.substr(name.size() + 1)) : 0;
         if (dimension == kDimensions.end() || parts == 0) {
             throw std::invalid_argument(
-                word + ": give dp, pp, cp and tp, each with a number of parts: dp=2,pp=2,tp=2"
+                word + ": give dp, pp, cp, tp and ep, each with a number of parts: dp=2,pp=2,tp=2"
             );
         }
         if (std::ranges::find(seen, name) != seen.end()) {

@@ -20,6 +20,7 @@ struct ParallelOptions {
     Parallel parallel = Parallel::average;
     std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
     std::size_t replicas = 2;                      ///< of dp
+    int shard_ranks = 0;                           ///< of zero3: that have one copy; 0: all
     MeshShape mesh;                                ///< of 3d, as all down to zero
     std::string pipeline = "1f1b";                 ///< or "gpipe", "interleaved", "zb"
     int chunks = 1;                                ///< stages of a rank; of interleaved

@@ -63,6 +63,12 @@ class Strategy {
         return all;
     }
 
+    /// The ranks that share a test set out, each with as many calls of forward() as it likes: the data
+    /// ranks, by default. Elsewhere all others see the same examples as one of these.
+    [[nodiscard]] virtual const Communicator& test_ranks(const Communicator& all) const {
+        return data_ranks(all);
+    }
+
     /// The gradients of the step before are gone.
     virtual void zero_gradients() = 0;
 
@@ -74,8 +80,8 @@ class Strategy {
         return task(scores, labels);
     }
 
-    /// Calls `body`, in which every rank may call forward() as often as it likes, without autograd: the ranks'
-    /// shares of a test set need not be equal.
+    /// Calls `body`, in which each of test_ranks() may call forward() as often as it likes, without autograd: the
+    /// ranks' shares of a test set need not be equal.
     virtual void with_weights(const std::function<void()>& body) { body(); }
 
     /// Before backward, which will be called on `loss`.

@@ -15,6 +15,7 @@
 #include "course/nn/rows.hpp"
 #include "course/parallel/clip.hpp"
 #include "course/parallel/mesh_gpt.hpp"
+#include "course/parallel/mesh_gradients.hpp"
 #include "course/parallel/schedules.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
@@ -23,7 +24,6 @@
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 #include "exercises/08_model_parallel/pipeline_messages.hpp"
 #include "exercises/08_model_parallel/pipeline_schedule.hpp"
-#include "exercises/08_model_parallel/sequence_parallel.hpp"
 #include "exercises/08_model_parallel/vocab_parallel.hpp"
 
 namespace dist::trainer {
@@ -39,8 +39,8 @@ DeviceMesh make_mesh(const MeshShape& shape, const Communicator& comm) {
         );
     }
     return {
-        {{"tp", shape.tp}, {"cp", shape.cp}, {"dp", shape.dp}, {"pp", shape.pp}},
-        "tp-cp-dp-pp",
+        {{"tp", shape.tp}, {"cp", shape.cp}, {"ep", shape.ep}, {"dp", shape.dp}, {"pp", shape.pp}},
+        "tp-cp-ep-dp-pp",
         comm};
 }
 
@@ -69,17 +69,6 @@ Schedule evaluation_schedule(const ParallelOptions& options) {
     return insert_messages(rows);
 }
 
-/// Gradients of what each rank of tp used for its own tokens alone.
-void add_up_own_tokens(const nn::Model& stage, const Communicator& tp) {
-    std::vector<at::Tensor> parameters;
-    for (const auto& parameter : stage.named_parameters()) {
-        if (is_used_for_own_tokens(parameter.key())) {
-            parameters.push_back(parameter.value());
-        }
-    }
-    all_reduce_sequence_parallel_gradients(parameters, tp);
-}
-
 /// Whether each target's score is the largest of all words', where each rank has those of V/t words.
 at::Tensor are_right(const at::Tensor& scores, const at::Tensor& targets, const Communicator& tp) {
     const std::int64_t words = scores.size(-1);
@@ -105,9 +94,11 @@ ThreeD::ThreeD(
     : options_(options),
       comm_(comm),
       mesh_(make_mesh(options.mesh, comm)),
-      same_parameters_(mesh_.flatten({"dp", "cp"})),
+      data_ranks_(mesh_.flatten({"dp", "ep"})),
+      same_layers_(mesh_.flatten({"dp", "ep", "cp"})),
+      same_experts_(mesh_.flatten({"dp", "cp"})),
       same_examples_(mesh_.flatten({"tp", "cp", "pp"})),
-      one_copy_(mesh_.flatten({"tp", "pp"})),
+      one_copy_(mesh_.flatten({"tp", "pp", "ep"})),
       tokens_(gpt_tokens(options.gpt, mesh_.group("cp"))),
       training_(training_schedule(options)),
       evaluation_(evaluation_schedule(options)) {
@@ -117,18 +108,29 @@ ThreeD::ThreeD(
     for (const auto& parameter : all) {
         parameters_.push_back({parameter.key(), parameter.value().sizes().vec()});
     }
-    const int stages = options.mesh.pp * options.chunks;
-    for (int k = mesh_.coordinate("pp"); k < stages; k += options.mesh.pp) {
-        const auto model = make_gpt_stage(
-            options.gpt,
-            {mesh_.group("tp"), mesh_.group("cp"), /*stage=*/k, stages, options.sequence_parallel}
-        );
+    const auto share = [&](const std::shared_ptr<nn::Model>& model, const Communicator& ranks) {
         for (const auto& part : model->named_parameters()) {
             part.value().copy_(gpt_part(part.key(), all[part.key()], mesh_.group("tp")));
         }
-        stages_.push_back(
-            {k, model, make_strategy(data_options(options), model, trace, same_parameters_)}
+        shares_.push_back({model, make_strategy(data_options(options), model, trace, ranks)});
+    };
+    const int stages = options.mesh.pp * options.chunks;
+    for (int k = mesh_.coordinate("pp"); k < stages; k += options.mesh.pp) {
+        const auto [model, experts] = make_gpt_stage(
+            options.gpt, {.tp = mesh_.group("tp"),
+                          .cp = mesh_.group("cp"),
+                          .ep = mesh_.group("ep"),
+                          .data = same_layers_,
+                          .stage = k,
+                          .stages = stages,
+                          .micro_batches = options.micro_batches,
+                          .sequence_parallel = options.sequence_parallel}
         );
+        share(model, same_layers_);
+        stages_.push_back({k, *shares_.back().data});
+        if (experts != nullptr) {
+            share(experts, same_experts_);
+        }
     }
     for (const auto& parameter : all) {
         parameter.value().set_data(at::empty({0}));
@@ -136,21 +138,30 @@ ThreeD::ThreeD(
 }
 
 const Communicator& ThreeD::data_ranks(const Communicator& /*all*/) const {
+    return data_ranks_;
+}
+
+const Communicator& ThreeD::test_ranks(const Communicator& /*all*/) const {
     return mesh_.group("dp");
 }
 
 std::vector<at::Tensor> ThreeD::parameters() const {
     std::vector<at::Tensor> all;
-    for (const Stage& stage : stages_) {
-        const std::vector<at::Tensor> own = stage.model->parameters();
+    for (const Share& share : shares_) {
+        const std::vector<at::Tensor> own = share.model->parameters();
         all.insert(all.end(), own.begin(), own.end());
     }
     return all;
 }
 
+bool ThreeD::counts(const std::string& parameter) const {
+    return (mesh_.coordinate("tp") == 0 || !is_on_every_rank(parameter)) &&
+           (mesh_.coordinate("ep") == 0 || is_of_expert(parameter));
+}
+
 void ThreeD::zero_gradients() {
-    for (const Stage& stage : stages_) {
-        stage.data->zero_gradients();
+    for (const Share& share : shares_) {
+        share.data->zero_gradients();
     }
 }
 
@@ -181,7 +192,7 @@ std::vector<PipelineStage> ThreeD::stages_for(std::int64_t examples) const {
     for (const Stage& stage : stages_) {
         stages.push_back(
             {.number = stage.number,
-             .forward = [&data = *stage.data](const at::Tensor& x) { return data.forward(x); },
+             .forward = [&data = stage.data](const at::Tensor& x) { return data.forward(x); },
              .input_shape = {examples, tokens, options_.gpt.width}}
         );
     }
@@ -212,14 +223,14 @@ Judged ThreeD::judge(
 }
 
 void ThreeD::with_weights(const std::function<void()>& body) {
-    // each stage's weights are there while those behind it are asked for
-    const std::function<void(std::size_t)> from = [&](std::size_t stage) {
-        if (stage == stages_.size()) {
+    // the weights of each are there while those behind it are asked for
+    const std::function<void(std::size_t)> from = [&](std::size_t share) {
+        if (share == shares_.size()) {
             in_test_ = true;
             body();
             return;
         }
-        stages_[stage].data->with_weights([&] { from(stage + 1); });
+        shares_[share].data->with_weights([&] { from(share + 1); });
     };
     from(0);
     in_test_ = false;
@@ -228,20 +239,20 @@ void ThreeD::with_weights(const std::function<void()>& body) {
 void ThreeD::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
 void ThreeD::exchange_gradients() {
-    for (const Stage& stage : stages_) {
+    for (const auto& [model, data] : shares_) {
         if (options_.sequence_parallel) {
-            add_up_own_tokens(*stage.model, mesh_.group("tp"));
+            add_up_own_tokens(*model, mesh_.group("tp"));
         }
-        stage.data->exchange_gradients();
+        divide_experts(*model, mesh_.group("ep"));
+        data->exchange_gradients();
     }
 }
 
 double ThreeD::clip_gradients(double limit) {
     double squares = 0;
-    for (const Stage& stage : stages_) {
-        for (const auto& parameter : stage.model->named_parameters()) {
-            // what every rank of tp has counts once
-            if (mesh_.coordinate("tp") == 0 || !is_on_every_rank(parameter.key())) {
+    for (const Share& share : shares_) {
+        for (const auto& parameter : share.model->named_parameters()) {
+            if (counts(parameter.key())) {
                 squares += squared_norm({&parameter.value(), 1});
             }
         }
@@ -249,23 +260,23 @@ double ThreeD::clip_gradients(double limit) {
     const MPI_Comm group = one_copy_.handle();
     MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &squares, 1, MPI_DOUBLE, MPI_SUM, group));
     const double norm = std::sqrt(squares);
-    for (const Stage& stage : stages_) {
-        clip_to(limit, norm, stage.model->parameters());
+    for (const Share& share : shares_) {
+        clip_to(limit, norm, share.model->parameters());
     }
     return norm;
 }
 
 void ThreeD::step(double rate) {
-    for (const Stage& stage : stages_) {
-        stage.data->step(rate);
+    for (const Share& share : shares_) {
+        share.data->step(rate);
     }
 }
 
 void ThreeD::expect_equal(std::size_t done) const {
     constexpr int kWentWrong = 1;
     const auto expect = [&] {
-        for (const Stage& stage : stages_) {
-            stage.data->expect_equal(done);
+        for (const Share& share : shares_) {
+            share.data->expect_equal(done);
         }
     };
     together(comm_, expect, kWentWrong);

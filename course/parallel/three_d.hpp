@@ -1,4 +1,5 @@
-// Data, pipeline, context and tensor parallel at once, as in chapter 08: a GPT on a mesh of ranks.
+// Data, pipeline, context, tensor and expert parallel at once, as in chapter 08: a GPT on a mesh of
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 namespace dist::trainer {
 
 /// Ranks of one tp, cp and pp group compute with the same examples: each has its part of the model,
-/// or of the tokens. What ranks of dp and cp hold alike, one of the ways of chapters 05 and 07
-/// averages, or cuts into shards.
+/// or of the tokens. What ranks hold alike, one of the ways of chapters 05 and 07 averages, or cuts
+/// into shards: those of dp, cp and ep all but the experts, those of dp and cp the experts.
 class ThreeD final : public Strategy {
   public:
     /// whole  its weights are rank 0's. Afterwards it is empty: no rank has all of them.
@@ -28,8 +29,12 @@ class ThreeD final : public Strategy {
         const Communicator& comm
     );
 
-    /// Of dp: all others see the same examples as some rank of it.
+    /// Of dp and ep: all others see the same examples as some rank of these.
     [[nodiscard]] const Communicator& data_ranks(const Communicator& all) const override;
+
+    /// Of dp: tokens of one rank of ep ask the experts of all, which are there only if all call
+    /// forward(). In a test they do so with the same examples.
+    [[nodiscard]] const Communicator& test_ranks(const Communicator& all) const override;
 
     void zero_gradients() override;
 
@@ -64,11 +69,16 @@ class ThreeD final : public Strategy {
     [[nodiscard]] std::vector<at::Tensor> parameters() const;
 
   private:
-    /// A part of the model, and the way in which ranks that hold it alike share it.
-    struct Stage {
-        int number;
+    /// Parameters that the same ranks hold alike, and the way in which they share them.
+    struct Share {
         std::shared_ptr<nn::Model> model;
         std::unique_ptr<Strategy> data;
+    };
+
+    /// A part of the model, whose forward is that of its share.
+    struct Stage {
+        int number;
+        Strategy& data;
     };
 
     /// One of the whole model's parameters.
@@ -79,6 +89,13 @@ class ThreeD final : public Strategy {
 
     /// This rank's stages, for micro-batches of so many examples.
     [[nodiscard]] std::vector<PipelineStage> stages_for(std::int64_t examples) const;
+
+    /// Whether of all ranks that hold this part of a parameter in one copy of the model, this is the
+    /// one that counts.
+    [[nodiscard]] bool counts(const std::string& parameter) const;
+
+    /// The name of one that this rank has, with all that an optimizer keeps of it.
+    [[nodiscard]] std::string own_parameter() const;
 
     /// "momentum_buffer": what the optimizers have kept of each parameter.
     ///
@@ -93,12 +110,15 @@ class ThreeD final : public Strategy {
     ParallelOptions options_;
     const Communicator& comm_;
     DeviceMesh mesh_;
-    Communicator same_parameters_;  // dp and cp: their gradients are averaged
-    Communicator same_examples_;    // tp, cp and pp
-    Communicator one_copy_;         // tp and pp: together they have the whole model
-    at::Tensor tokens_;             // of each example, this rank's
+    Communicator data_ranks_;     // dp and ep
+    Communicator same_layers_;    // dp, ep and cp: gradients of all but the experts are averaged
+    Communicator same_experts_;   // dp and cp: those of the experts are
+    Communicator same_examples_;  // tp, cp and pp
+    Communicator one_copy_;       // tp, pp and ep: together they have the whole model
+    at::Tensor tokens_;           // of each example, this rank's
     std::vector<Parameter> parameters_;
-    std::vector<Stage> stages_;  // of this rank
+    std::vector<Share> shares_;  // of this rank, stage by stage: the last one's are experts, if any
+    std::vector<Stage> stages_;
     Schedule training_;
     Schedule evaluation_;
     at::Tensor inputs_;  // of this step

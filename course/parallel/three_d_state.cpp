@@ -11,10 +11,13 @@
 
 namespace dist::trainer {
 
+std::string ThreeD::own_parameter() const {
+    return shares_.back().model->named_parameters()[0].key();
+}
+
 std::vector<std::string> ThreeD::kept_in(const StateDict& parts) const {
     std::vector<std::string> names;
-    const std::string mine = stages_[0].model->named_parameters()[0].key();
-    for (const auto& [name, tensor] : optimizer_state_of(mine, parts)) {
+    for (const auto& [name, tensor] : optimizer_state_of(own_parameter(), parts)) {
         names.push_back(name);
     }
     return names;
@@ -25,9 +28,8 @@ at::Tensor ThreeD::joined(
 ) const {
     const at::Tensor whole = at::zeros(parameter.shape);
     const auto part = parts.find(key);
-    const Communicator& tp = mesh_.group("tp");
-    if (part != parts.end() && (tp.rank() == 0 || !is_on_every_rank(parameter.name))) {
-        put_gpt_part(parameter.name, part->second, whole, tp);
+    if (part != parts.end() && counts(parameter.name)) {
+        put_gpt_part(parameter.name, part->second, whole, mesh_.group("tp"));
     }
     ring_all_reduce(nn::floats(whole), ReduceOp::sum, one_copy_);
     return whole;
@@ -36,20 +38,19 @@ at::Tensor ThreeD::joined(
 StateDict ThreeD::state_dict() const {
     const torch::NoGradGuard no_grad;
     StateDict parts;
-    for (const Stage& stage : stages_) {
-        parts.merge(stage.data->state_dict());
+    for (const Share& share : shares_) {
+        parts.merge(share.data->state_dict());
     }
-    if (same_parameters_.rank() != 0) {
+    if (same_experts_.rank() != 0) {
         return {};  // another rank has the same
     }
-    const std::string mine = stages_[0].model->named_parameters()[0].key();
     StateDict state;
     for (const Parameter& parameter : parameters_) {
         const std::string name = model_name(parameter.name);
         state[name] = joined(parameter, name, parts);
         for (const std::string& kept : kept_in(parts)) {
             const std::string key = optimizer_name(parameter.name, kept);
-            const at::Tensor own = parts.at(optimizer_name(mine, kept));
+            const at::Tensor own = parts.at(optimizer_name(own_parameter(), kept));
             // a count is the same everywhere
             state[key] = own.dim() == 0 ? own : joined(parameter, key, parts);
         }
@@ -59,9 +60,9 @@ StateDict ThreeD::state_dict() const {
 
 void ThreeD::load_state_dict(const StateDict& state) {
     const Communicator& tp = mesh_.group("tp");
-    for (const Stage& stage : stages_) {
+    for (const Share& share : shares_) {
         StateDict parts;
-        for (const auto& parameter : stage.model->named_parameters()) {
+        for (const auto& parameter : share.model->named_parameters()) {
             const std::string& name = parameter.key();
             parts[model_name(name)] = gpt_part(name, state.at(model_name(name)), tp);
             for (const auto& [kept, whole] : optimizer_state_of(name, state)) {
@@ -69,7 +70,7 @@ void ThreeD::load_state_dict(const StateDict& state) {
                     whole.dim() == 0 ? whole : gpt_part(name, whole, tp);
             }
         }
-        stage.data->load_state_dict(parts);
+        share.data->load_state_dict(parts);
     }
 }
 

@@ -1,19 +1,12 @@
 #include "course/parallel/whole_model.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <string_view>
 #include <utility>
-
-#include <mpi.h>
 
 #include <torch/utils.h>
 
 #include "course/parallel/device.hpp"
 #include "course/parallel/optimizer.hpp"
-#include "course/parallel/stop.hpp"
-#include "course/runtime/error.hpp"
-#include "course/runtime/seeded.hpp"
+#include "course/parallel/same_bits.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 namespace dist::trainer {
@@ -55,25 +48,7 @@ at::Tensor WholeModel::forward(const at::Tensor& inputs) {
 }
 
 void WholeModel::expect_equal(std::size_t done) const {
-    std::uint64_t mine = 0;
-    for (const at::Tensor& parameter : parameters_) {
-        const at::Tensor data = parameter.detach().cpu().contiguous();
-        const std::string_view bytes(static_cast<const char*>(data.data_ptr()), data.nbytes());
-        mine = seeded_bits(mine, std::hash<std::string_view>()(bytes));
-    }
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
-    MPI_CHECK(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm_.handle()));
-    const auto other =
-        std::ranges::find_if(all, [&](std::uint64_t bits) { return bits != all[0]; });
-    if (other != all.end()) {
-        constexpr int kWentWrong = 1;
-        throw Stop(
-            "after step " + std::to_string(done) + " rank " + std::to_string(other - all.begin()) +
-                " has other weights than rank 0: " + author_ +
-                ", or what it stands on, did not give all ranks the same",
-            kWentWrong
-        );
-    }
+    expect_same_bits(parameters_, done, author_, comm_);
 }
 
 StateDict WholeModel::state_dict() const {

@@ -5,7 +5,12 @@
 
 #include <torch/utils.h>
 
+#include "course/nn/memory.hpp"
 #include "course/parallel/optimizer.hpp"
+#include "course/parallel/same_bits.hpp"
+#include "course/parallel/stop.hpp"
+#include "course/parallel/together.hpp"
+#include "exercises/05_data_parallel/average_gradients.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
 namespace dist::trainer {
@@ -16,12 +21,28 @@ Key model_key() {
     return [](const std::string& name) { return model_name(name); };
 }
 
+/// The number of the copy that this rank has a shard of.
+int copy_of(const ParallelOptions& options, const Communicator& comm) {
+    const int n = options.shard_ranks == 0 ? comm.size() : options.shard_ranks;
+    if (comm.size() % n != 0) {
+        throw Stop(
+            "--shard-ranks " + std::to_string(n) + " does not divide the " +
+            std::to_string(comm.size()) + " ranks that share the weights"
+        );
+    }
+    return comm.rank() / n;
+}
+
 }  // namespace
 
 ShardedModel::ShardedModel(
     const ParallelOptions& options, std::shared_ptr<nn::Model> model, const Communicator& comm
 )
-    : comm_(comm), messages_(comm.dup()), model_(std::move(model)) {
+    : comm_(comm),
+      shards_(comm.split(copy_of(options, comm))),
+      copies_(comm.split(shards_.rank())),
+      messages_(shards_.dup()),
+      model_(std::move(model)) {
     broadcast_parameters(model_->parameters(), 0, comm_);
     std::vector<FsdpUnit> units;
     const auto named = model_->named_parameters();
@@ -54,7 +75,12 @@ at::Tensor ShardedModel::forward(const at::Tensor& inputs) {
 
 void ShardedModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
-void ShardedModel::exchange_gradients() {}
+void ShardedModel::exchange_gradients() {
+    if (copies_.size() > 1) {  // what is there is the mean over one copy's ranks
+        const nn::MemoryScope scope(nn::MemoryKind::gradients);
+        average_gradients(zero_->optimizer().parameters(), copies_);
+    }
+}
 
 void ShardedModel::step(double rate) {
     zero_->optimizer().set_rate(rate);
@@ -84,29 +110,35 @@ void ShardedModel::with_weights(const std::function<void()>& body) {
     has_weights_ = false;
 }
 
-void ShardedModel::expect_equal(std::size_t /*done*/) const {}
+void ShardedModel::expect_equal(std::size_t done) const {
+    constexpr int kWentWrong = 1;
+    const auto expect = [&] {
+        expect_same_bits(zero_->optimizer().parameters(), done, "average_gradients", copies_);
+    };
+    together(comm_, expect, kWentWrong);
+}
 
 StateDict ShardedModel::state_dict() const {
     StateDict state;
     for (std::size_t u = 0; u < rows_.size(); ++u) {
-        collect(state, rows_[u], model_key(), zero_->optimizer().parameters()[u], comm_);
+        collect(state, rows_[u], model_key(), zero_->optimizer().parameters()[u], shards_);
     }
     for (const auto& buffer : model_->named_buffers()) {
         state[model_name(buffer.key())] = buffer.value().clone();
     }
-    collect_optimizer_state(state, rows_, zero_->optimizer(), comm_);
+    collect_optimizer_state(state, rows_, zero_->optimizer(), shards_);
     return state;
 }
 
 void ShardedModel::load_state_dict(const StateDict& state) {
     const torch::NoGradGuard no_grad;
     for (std::size_t u = 0; u < rows_.size(); ++u) {
-        zero_->optimizer().parameters()[u].copy_(cut(state, rows_[u], model_key(), comm_));
+        zero_->optimizer().parameters()[u].copy_(cut(state, rows_[u], model_key(), shards_));
     }
     for (const auto& buffer : model_->named_buffers()) {
         buffer.value().copy_(state.at(model_name(buffer.key())));
     }
-    load_sharded_optimizer_state(zero_->optimizer(), rows_, state, comm_);
+    load_sharded_optimizer_state(zero_->optimizer(), rows_, state, shards_);
 }
 
 }  // namespace dist::trainer

@@ -117,8 +117,9 @@ Account::Account(const Options& options, TaskFacts task, const Communicator& com
         "model: {}, {}, on {} rank{}{} with {} {} {}; {}: {}", describe_model(options),
         options.dtype, comm.size(), comm.size() == 1 ? "" : "s",
         on_a_mesh ? ", " + describe(options.mesh) + "," : "", options.batch, task_.examples,
-        on_a_mesh ? "for each part of dp" : "each", way_of(options.parallel).name,
-        way_of(options.parallel).what
+        on_a_mesh ? (options.mesh.ep > 1 ? "for each part of dp and ep" : "for each part of dp")
+                  : "each",
+        way_of(options.parallel).name, way_of(options.parallel).what
     ));
 }
 

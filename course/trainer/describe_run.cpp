@@ -11,6 +11,10 @@ std::string describe_model(const Options& options) {
     if (options.model == kGpt) {
         text << " of " << options.gpt.layers << " layers of width " << options.gpt.width << " with "
              << options.gpt.heads << " heads and a context of " << options.gpt.context;
+        if (options.gpt.experts.count > 0) {
+            text << " and " << options.gpt.experts.count << " experts a block ("
+                 << options.gpt.experts.choices << " for each byte)";
+        }
     }
     return text.str();
 }
@@ -28,6 +32,10 @@ std::string describe_run(const Options& options, const TaskFacts& task, int rank
          << options.schedule << ", momentum " << options.momentum << ", weight decay "
          << options.weight_decay << ", label smoothing " << options.label_smoothing << ", augment "
          << options.augment;
+    if (options.gpt.experts.count > 0) {
+        text << ", capacity factor " << options.gpt.experts.capacity_factor << ", balance "
+             << options.gpt.experts.balance;
+    }
     if (options.clip_norm) {
         text << ", norm of gradients up to " << *options.clip_norm;
     }

@@ -215,7 +215,8 @@ void LoopParts::evaluate() {
     EpochRecord record;
     record.step = step_;
     strategy_->with_weights([&] {
-        record.test = task_.test([this](const at::Tensor& in) { return forward(in); }, data_ranks_);
+        const auto scores = [this](const at::Tensor& in) { return forward(in); };
+        record.test = task_.test(scores, strategy_->test_ranks(comm_));
     });
     record.evaluation_s = watch.elapsed_s();
     account_.end_epoch(record);

@@ -39,7 +39,7 @@ void expect_divides(
 
 /// The model and the batch can be cut so.
 void expect_parts(const Options& options) {
-    const auto [tp, cp, dp, pp] = options.mesh;
+    const auto [tp, cp, ep, dp, pp] = options.mesh;
     expect_divides("--mesh tp=", tp, "--heads ", options.gpt.heads);
     expect_divides("--mesh tp=", tp, "the vocabulary of ", options.gpt.vocabulary);
     const std::int64_t pieces = 2L * cp;
@@ -113,11 +113,12 @@ void declare_mesh(CLI::App& app, Options& options) {
            "--mesh", [&](const std::string& text) { options.mesh = read_mesh(text); },
            "For --parallel 3d: in how many parts each dimension is cut. dp: the examples, each "
            "part --batch at a time; pp: the blocks, one behind the other; cp: the tokens of each "
-           "example; tp: each layer. Their product is the number of ranks; neighbouring ranks "
-           "differ in tp, then in cp, dp and pp"
+           "example; tp: each layer; ep: the experts of each block, and the examples as well, so "
+           "that dp times ep parts of them are trained on. Their product is the number of ranks; "
+           "neighbouring ranks differ in tp, then in cp, ep, dp and pp"
     )
         ->check(check_mesh)
-        ->type_name("dp=N,pp=N,cp=N,tp=N");
+        ->type_name("dp=N,pp=N,cp=N,tp=N,ep=N");
     app.add_option(
            "--micro-batches", options.micro_batches,
            "For --parallel 3d: in how many parts a batch goes through the model, each forward and "
@@ -152,9 +153,22 @@ void declare_mesh(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"0", "1", "2", "3"}))
         ->type_name("STAGE")
         ->capture_default_str();
+    app.add_option(
+           "--shard-ranks", options.shard_ranks,
+           "For --parallel zero3, and 3d with --zero 3: how many neighbouring ranks cut one copy "
+           "of the "
+           "weights into shards; the others have copies, and average its gradients. Default: all"
+    )
+        ->check(check_count)
+        ->type_name("N");
 }
 
 void expect_mesh(const CLI::App& app, Options& options) {
+    const bool cuts_weights = options.parallel == Parallel::zero3 ||
+                              (options.parallel == Parallel::three_d && options.zero == 3);
+    if (options.shard_ranks > 0 && !cuts_weights) {
+        throw Stop("--shard-ranks goes with --parallel zero3, and with 3d where it has --zero 3");
+    }
     if (options.parallel != Parallel::three_d) {
         for (const char* const name :
              {"--mesh", "--micro-batches", "--pipeline", "--chunks", "--sequence-parallel",

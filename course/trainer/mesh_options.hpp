@@ -7,7 +7,7 @@
 
 namespace dist::trainer {
 
-/// --mesh, --micro-batches, --pipeline, --chunks, --sequence-parallel and --zero.
+/// --mesh, --micro-batches, --pipeline, --chunks, --sequence-parallel, --zero and --shard-ranks.
 void declare_mesh(CLI::App& app, Options& options);
 
 /// Sets what follows from other options, where it was not given. Whether the mesh has as many parts

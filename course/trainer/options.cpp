@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "course/parallel/stop.hpp"
+#include "course/trainer/expert_options.hpp"
 #include "course/trainer/mesh_options.hpp"
 #include "course/trainer/option_checks.hpp"
 
@@ -253,6 +254,7 @@ void declare(CLI::App& app, Options& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group("Training");
     declare_run(app, options);
     declare_gpt(app, options);
+    declare_experts(app, options);
     declare_ranks(app, options);
     declare_mesh(app, options);
     declare_output(app, options);
@@ -266,8 +268,8 @@ void expect_task(const CLI::App& app, const Options& options) {
     const bool of_text = options.model == kGpt;
     const std::vector<const char*> others =
         of_text ? std::vector<const char*>{"--data", "--augment", "--channels-last"}
-                : std::vector<const char*>{"--text",  "--context", "--layers",
-                                           "--width", "--heads",   "--sample"};
+                : std::vector<const char*>{"--text",  "--context", "--layers", "--width",
+                                           "--heads", "--sample",  "--experts"};
     for (const char* const name : others) {
         if (app.count(name) > 0) {
             throw Stop(
@@ -316,6 +318,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     }
     expect_task(app, options);
     expect_mesh(app, options);
+    expect_experts(app, options);
     const bool shards = options.parallel == Parallel::zero1 ||
                         options.parallel == Parallel::zero2 ||
                         options.parallel == Parallel::zero3 || options.zero > 0;

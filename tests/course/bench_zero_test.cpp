@@ -60,6 +60,24 @@ TEST_CASE(
     CHECK(ways[3].at("sent") == sent(3 * pairs));
 }
 
+TEST_CASE("with copies of its shards zero3 holds and sends what the formula says", "[trainer]") {
+    const auto zero3 = measure(4, "--model small --batch 4 --ways zero3 --shard-ranks 2").at(0);
+    CAPTURE(zero3);
+    std::size_t shards = 0;  // of two ranks
+    for (const std::size_t n : {864 + 32, 18'432 + 64, 73'728 + 128, 20'480 + 10}) {
+        shards += n / 2;
+    }
+    CHECK(zero3.at("formula") == 3 * 4 * shards);  // weights, gradients, momentum
+    const auto& held = zero3.at("held");
+    CHECK(
+        held.at("parameters").get<std::size_t>() + held.at("gradients").get<std::size_t>() +
+            held.at("optimizer").get<std::size_t>() ==
+        3 * 4 * shards
+    );
+    // two gathers and a reduce-scatter within the copy, and an all-reduce with the other one
+    CHECK(zero3.at("sent") == 4 * (3 * shards + shards));
+}
+
 TEST_CASE("bench zero has a ResNet34 in a third of DDP's bytes, and draws it", "[trainer]") {
     const TemporaryFolder folder;
     const auto svg = folder.path() / "zero.svg";
@@ -91,6 +109,13 @@ TEST_CASE("bench zero refuses what it cannot measure in one line", "[refusal]") 
     INFO(run.output);
     CHECK(run.status == 2);
     CHECK(run.output.find("bench zero: --optimizer: lamb") != std::string::npos);
+    const Run shards = run_program(BENCH_ZERO, 2, "--shard-ranks 3");
+    INFO(shards.output);
+    CHECK(shards.status == 2);
+    CHECK(
+        shards.output.find("bench zero: --shard-ranks 3 does not divide 2 ranks\n") !=
+        std::string::npos
+    );
     const Run nowhere = run_program(BENCH_ZERO, 2, "--svg /proc/nowhere/zero.svg");
     INFO(nowhere.output);
     CHECK(nowhere.status == 2);

@@ -1,6 +1,6 @@
 // mpirun -n RANKS mesh_gradients OPTIONS...: trains a small GPT for ten steps with each of these
-// options, and compares with one process that trains the whole model with the whole batch. Rank 0
-// prints a line of JSON for each.
+// options, and compares with one process that trains the whole model with the whole batch, without a
+// mesh. Rank 0 prints a line of JSON for each.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
@@ -20,6 +20,7 @@
 
 #include "course/nn/batch.hpp"
 #include "course/nn/gpt.hpp"
+#include "course/nn/memory.hpp"
 #include "course/nn/rows.hpp"
 #include "course/parallel/strategy.hpp"
 #include "course/runtime/environment.hpp"
@@ -39,6 +40,7 @@ struct Outcome {
     StateDict after_one_step;
     StateDict at_end;
     std::vector<double> losses;
+    std::size_t held = 0;  // bytes of this rank, before the first step
 };
 
 Options options_of(const std::string& text) {
@@ -73,12 +75,14 @@ Judged judge(const at::Tensor& scores, const at::Tensor& labels) {
 }
 
 Outcome train(const Options& options, const Communicator& comm) {
+    const std::size_t before = dist::nn::held_memory().total();
     torch::manual_seed(static_cast<std::uint64_t>(comm.rank() + 1));
     const auto model = dist::nn::make_gpt(options.gpt);
     Trace trace({}, comm);
     const auto strategy = make_strategy(options, model, trace, comm);
     const Communicator& ranks = strategy->data_ranks(comm);
     Outcome outcome;
+    outcome.held = dist::nn::held_memory().total() - before;
     for (int step = 0; step < kSteps; ++step) {
         const auto [inputs, labels] = batch_of(options, step);
         const std::int64_t size = kBatch / ranks.size();
@@ -143,10 +147,20 @@ std::size_t digest_of(const StateDict& state) {
 
 int run(const std::vector<std::string>& texts, const Communicator& comm) {
     at::set_num_threads(1);
+    dist::nn::count_memory();
     const Communicator alone = comm.split(comm.rank());
-    const Outcome wanted = train(options_of("--parallel none"), alone);
+    std::vector<std::pair<dist::nn::GptShape, Outcome>> of_one;  // of each model that was asked for
     for (const std::string& text : texts) {
-        const Outcome got = train(options_of("--parallel 3d " + text), comm);
+        const Options options = options_of("--parallel 3d " + text);
+        const Outcome got = train(options, comm);
+        auto known =
+            std::ranges::find(of_one, options.gpt, [](const auto& one) { return one.first; });
+        if (known == of_one.end()) {
+            Options one = options;
+            one.parallel = Parallel::none;
+            known = of_one.insert(known, {one.gpt, train(one, alone)});
+        }
+        const Outcome& wanted = known->second;
         if (comm.rank() != 0) {
             continue;
         }
@@ -157,6 +171,7 @@ int run(const std::vector<std::string>& texts, const Communicator& comm) {
             {"weights", largest_difference(wanted.at_end, got.at_end, "model.")},
             {"largest", largest_in(wanted.after_one_step, "optimizer.")},
             {"names", wanted.at_end.size() == got.at_end.size()},
+            {"held", got.held},
             {"digest", digest_of(got.at_end)},
             {"losses", got.losses},
             {"of_one", wanted.losses}};

@@ -1,13 +1,13 @@
 // --parallel 3d: a GPT on a mesh of ranks.
-#include <cmath>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "course/parallel/mesh_shape.hpp"
+#include "tests/course/mesh_records.hpp"
 #include "tests/course/trainer_run.hpp"
 #include "tests/course/trainer_support.hpp"
 #include "tests/harness/catch2.hpp"
@@ -15,47 +15,13 @@
 using dist::trainer::MeshShape;
 using dist::trainer::read_mesh;
 
-namespace {
-
-/// What ten steps came to with each of these options, all in one job.
-Records trained_with(int ranks, const std::vector<std::string>& options) {
-    std::string arguments;
-    for (const std::string& option : options) {
-        arguments += " '" + option + "'";
-    }
-    const Run run = run_program(MESH_GRADIENTS, ranks, arguments);
-    INFO(run.output);
-    REQUIRE(run.status == 0);
-    Records records;
-    std::istringstream lines(run.output);
-    for (std::string line; std::getline(lines, line);) {
-        records.push_back(nlohmann::json::parse(line));
-    }
-    REQUIRE(records.size() == options.size());
-    return records;
-}
-
-// Gradients are up to 0.1, weights up to 3: what is left is the order of sums of floats.
-void check_as_one_process(const nlohmann::json& record) {
-    INFO(record.dump());
-    CHECK(record.at("names") == true);
-    CHECK(record.at("gradients") < 1e-6);
-    CHECK(record.at("weights") < 1e-5);
-    const auto got = record.at("losses").get<std::vector<double>>();
-    const auto wanted = record.at("of_one").get<std::vector<double>>();
-    REQUIRE(got.size() == wanted.size());
-    for (std::size_t step = 0; step < got.size(); ++step) {
-        CHECK(std::abs(got[step] - wanted[step]) < 1e-5);
-    }
-}
-
-}  // namespace
-
 TEST_CASE("a mesh is read, and what is none is refused", "[mesh]") {
-    CHECK(read_mesh("dp=2,pp=3,tp=4") == MeshShape{.tp = 4, .cp = 1, .dp = 2, .pp = 3});
-    CHECK(read_mesh("cp=2") == MeshShape{.tp = 1, .cp = 2, .dp = 1, .pp = 1});
-    CHECK(describe(read_mesh("tp=4,dp=2")) == "dp=2,pp=1,cp=1,tp=4");
+    CHECK(read_mesh("dp=2,pp=3,tp=4") == MeshShape{.tp = 4, .cp = 1, .ep = 1, .dp = 2, .pp = 3});
+    CHECK(read_mesh("cp=2") == MeshShape{.tp = 1, .cp = 2, .ep = 1, .dp = 1, .pp = 1});
+    CHECK(read_mesh("ep=2") == MeshShape{.tp = 1, .cp = 1, .ep = 2, .dp = 1, .pp = 1});
+    CHECK(describe(read_mesh("tp=4,dp=2,ep=3")) == "dp=2,pp=1,cp=1,tp=4,ep=3");
     CHECK(ranks_of(read_mesh("dp=4096,pp=4096,cp=4096,tp=4096")) == 1LL << 48);
+    CHECK(ranks_of(read_mesh("dp=2,ep=3")) == 6);
     for (const char* const text :
          {"dp", "dp=", "dp=0", "dp=-1", "dp=2x", "dp=5000", "=2", "xp=2", "dp=2,,tp=2",
           "dp=1,dp=2"}) {
@@ -114,6 +80,10 @@ TEST_CASE("what ranks of dp and cp share is cut into shards", "[mesh]") {
             options.push_back(std::string("--micro-batches 2 --mesh ") + mesh + " --zero " + zero);
         }
     }
+    for (const char* const copies : {"dp=4", "dp=2,cp=2"}) {
+        options.push_back(std::string("--mesh ") + copies + " --zero 3 --shard-ranks 2");
+    }
+    options.emplace_back("--micro-batches 2 --mesh dp=2,pp=2 --zero 3 --shard-ranks 1");
     options.emplace_back("--pipeline zb --micro-batches 2 --mesh dp=2,pp=2 --zero 2");
     options.emplace_back("--pipeline interleaved --micro-batches 2 --mesh dp=2,pp=2 --zero 3");
     for (const auto& record : trained_with(4, options)) {
@@ -163,14 +133,24 @@ TEST_CASE("train on a mesh logs what one process logs", "[mesh]") {
     const MeshRun run;
     const std::string clip =
         "--clip-norm 0.5 --parallel ";  // what every rank of tp has counts once
-    succeeded(1, run.options(8) + clip + "none");
+    struct Mesh {
+        std::string model;
+        std::vector<std::pair<int, std::string>> of_batch;
+    };
+    const auto [model, meshes] = GENERATE(
+        Mesh{"", {{4, "dp=2,tp=2"}, {8, "pp=2,tp=2 --sequence-parallel"}}},
+        Mesh{kExperts, {{2, "dp=2,ep=2"}, {4, "ep=2,tp=2"}, {4, "pp=2,ep=2 --micro-batches 1"}}}
+    );
+    succeeded(1, run.options(8) + model + clip + "none");
     const Records wanted = run.records();
     REQUIRE(wanted[0].at("grad_norm") > 0.5);
-    for (const char* const mesh : {"dp=2,tp=2", "pp=2,tp=2 --sequence-parallel"}) {
-        const std::string batch = run.options(mesh[0] == 'd' ? 4 : 8);
-        const Run got = succeeded(4, batch + clip + "3d --mesh " + mesh);
+    for (const auto& [batch, mesh] : meshes) {
+        const Run got = succeeded(4, run.options(batch) + model + clip + "3d --mesh " + mesh);
         INFO(got.output);
-        CHECK(contains(got.output, "for each part of dp; 3d: a GPT cut across a mesh"));
+        CHECK(contains(
+            got.output, model.empty() ? "for each part of dp; 3d: a GPT cut across a mesh"
+                                      : "for each part of dp and ep; 3d: a GPT cut across a mesh"
+        ));
         const Records records = run.records();
         REQUIRE(records.size() == wanted.size());
         for (std::size_t i = 0; i < records.size(); ++i) {
@@ -193,14 +173,23 @@ TEST_CASE("a run goes on under another mesh, and in every other way", "[mesh]") 
         int batch;
         const char* way;
     };
-    const auto [first, second] = GENERATE(
-        std::pair<Half, Half>{
-            {4, 4, "3d --mesh dp=2,tp=2 --zero 1"}, {4, 8, "3d --mesh pp=2,cp=2"}},
-        std::pair<Half, Half>{{2, 4, "zero3"}, {4, 4, "3d --mesh dp=2,tp=2 --zero 3"}},
-        std::pair<Half, Half>{{4, 8, "3d --mesh pp=2,tp=2"}, {1, 8, "none"}}
+    const auto [model, first, second] = GENERATE(
+        std::tuple<std::string, Half, Half>{
+            "", {4, 4, "3d --mesh dp=2,tp=2 --zero 1"}, {4, 8, "3d --mesh pp=2,cp=2"}},
+        std::tuple<std::string, Half, Half>{
+            "", {2, 4, "zero3"}, {4, 4, "3d --mesh dp=2,tp=2 --zero 3"}},
+        std::tuple<std::string, Half, Half>{"", {4, 8, "3d --mesh pp=2,tp=2"}, {1, 8, "none"}},
+        std::tuple<std::string, Half, Half>{
+            "", {4, 2, "3d --mesh dp=4 --zero 3 --shard-ranks 2"}, {2, 4, "zero3 --shard-ranks 1"}},
+        std::tuple<std::string, Half, Half>{
+            kExperts + "--balance 0",
+            {4, 2, "3d --mesh dp=2,ep=2 --zero 1"},
+            {2, 4, "3d --mesh pp=1,ep=2"}},
+        std::tuple<std::string, Half, Half>{
+            kExperts + "--balance 0", {4, 2, "3d --mesh ep=4"}, {2, 4, "zero3"}}
     );
     const MeshRun run;
-    const std::string adam = " --optimizer adamw --rate 0.01 ";
+    const std::string adam = model + " --optimizer adamw --rate 0.01 ";
     succeeded(1, run.options(8) + adam + "--parallel none");
     const auto wanted = losses(run.log);
     succeeded(
@@ -224,6 +213,7 @@ TEST_CASE("a mesh of more ranks than there are is refused in one line", "[mesh]"
     INFO(run.output);
     CHECK(run.status == 2);
     CHECK(contains(
-        run.output, "train: --mesh dp=2,pp=1,cp=1,tp=2 has 4 ranks, and here are 2: train -n 4\n"
+        run.output,
+        "train: --mesh dp=2,pp=1,cp=1,tp=2,ep=1 has 4 ranks, and here are 2: train -n 4\n"
     ));
 }

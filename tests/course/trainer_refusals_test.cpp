@@ -64,6 +64,14 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(refusal("--parallel zero4"), "\"zero4\" is not there (yet); there is: average");
     check_contains(refusal("--parallel none"), "--parallel none is one process: train -n 1");
     check_contains(refusal("--parallel dp"), "--parallel dp is one process: train -n 1");
+    check_contains(
+        refusal("--parallel zero2 --shard-ranks 2"),
+        "--shard-ranks goes with --parallel zero3, and with 3d where it has --zero 3"
+    );
+    check_contains(
+        refusal("--parallel zero3 --shard-ranks 3"),
+        "--shard-ranks 3 does not divide the 2 ranks that share the weights"
+    );
     check_contains(refusal("--replicas 3"), "--replicas goes with --parallel dp only");
     check_contains(
         refusal("--batch 49 --last-batch drop"), "--last-batch drop: too few pictures for one step"
@@ -74,6 +82,28 @@ TEST_CASE("an option that cannot be is refused by all ranks in one line", "[refu
     check_contains(refusal("--trace /proc/nowhere"), "/proc/nowhere");
     check_contains(
         refusal("--checkpoint /proc/nowhere"), "--checkpoint /proc/nowhere: cannot be made"
+    );
+}
+
+TEST_CASE("experts that cannot be, or not in this way, are refused in one line", "[refusal]") {
+    const auto check = [](const std::string& options, const std::string& line) {
+        check_contains(refusal("--model gpt " + options), line);
+    };
+    check_contains(refusal("--experts 4"), "--experts goes with --model gpt only");
+    check("--expert-choices 2", "--expert-choices goes with --experts only");
+    check("--parallel 3d --mesh ep=2", "--mesh ep=2 goes with --experts only");
+    check("--experts 2 --expert-choices 3", "--expert-choices 3 is more than --experts 2");
+    check("--experts 4 --parallel 3d --mesh ep=3", "--mesh ep=3 does not divide --experts 4");
+    check("--experts 4 --parallel dp", "--experts does not go with --parallel dp");
+    check("--experts 4 --accumulate 2", "--experts does not go with --accumulate");
+    check("--experts 4 --dtype bf16", "--experts computes in fp32");
+    check(
+        "--experts 4 --parallel 3d --mesh tp=2 --sequence-parallel",
+        "--experts takes whole tokens: not with --sequence-parallel"
+    );
+    check(
+        "--experts 4 --parallel 3d --mesh dp=2 --zero 2",
+        "--experts has its gradients divided after backward: --zero 0 or 1"
     );
 }
 

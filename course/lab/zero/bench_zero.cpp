@@ -43,6 +43,7 @@ class Way {
         trainer_.optimizer = options.optimizer;
         trainer_.bucket_cap_mb = options.bucket_cap_mb;
         trainer_.parallel = trainer::find_way(name)->parallel;
+        trainer_.shard_ranks = options.shard_ranks;
         strategy_ = trainer::make_strategy(trainer_, model_, trace_, comm);
     }
 
@@ -87,6 +88,7 @@ std::size_t formula(
         rows = gradient_buckets(parameters, all, nn::bucket_limits(options.bucket_cap_mb));
     } else if (name == "zero3") {
         stage = ZeroStage::parameters;
+        p = options.shard_ranks == 0 ? p : options.shard_ranks;
         rows.clear();
         std::size_t next = 0;
         for (const nn::Part& part : model.parts()) {
@@ -187,6 +189,12 @@ int run(int argc, char** argv, const Communicator& comm) {
         to = options.to;
         if (!help.empty()) {
             return help;
+        }
+        if (options.shard_ranks > 0 && comm.size() % options.shard_ranks != 0) {
+            throw UsageError(
+                "--shard-ranks " + std::to_string(options.shard_ranks) + " does not divide " +
+                std::to_string(comm.size()) + " ranks"
+            );
         }
         check_outputs({}, options.svg, comm);
         return measure(options, comm);

@@ -128,6 +128,13 @@ ZeroOptions parse_zero_options(
     app.add_option("--optimizer", options.optimizer, "sgd, with momentum, or adamw")
         ->check(CLI::IsMember({"sgd", "adamw"}))
         ->capture_default_str();
+    app.add_option(
+           "--shard-ranks", options.shard_ranks,
+           "For zero3: how many neighbouring ranks cut one copy of the weights into shards, beside "
+           "other copies. Default: all"
+    )
+        ->check(CLI::Range(1, 4096))
+        ->type_name("N");
     app.add_option("--svg", options.svg, "Draw what is held over a step: an SVG file")
         ->type_name("FILE");
     parse(app, argc, argv, help);

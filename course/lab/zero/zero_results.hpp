@@ -13,6 +13,7 @@ namespace dist::lab {
 
 struct ZeroOptions : StepOptions {
     std::string optimizer = "sgd";  // or "adamw"
+    int shard_ranks = 0;            // of zero3, which cut one copy of the model; 0: all
     std::string svg;                // file; empty: none
 };
 
