@@ -16,7 +16,7 @@
 //   zero2         a row for each bucket,   the model's        nothing: backward did    shards, all-gather
 //                 hooks on parameters
 //   zero3         shards of its parts      gathers and frees  nothing: backward did    shards
-//                                          each part
+//                                          each part          copies are averaged
 //   3d            parts of a GPT, and one  judge() does, in   that way's, or nothing   that way's
 //                 of those above to share  micro-batches,
 //                 them with                and backward, too

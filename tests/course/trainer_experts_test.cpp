@@ -47,10 +47,10 @@ TEST_CASE("each rank of ep holds its experts alone", "[mesh]") {
     const auto records =
         trained_with(4, with_each(kExperts, {"dp=4", "dp=2,ep=2", "ep=4", "ep=2,tp=2"}));
     const auto held = [&](std::size_t i) { return records[i].at("held").get<std::int64_t>(); };
-    const std::int64_t expert = 4 * 2 * (8 * 16 * 16 + 5 * 16);  // of both blocks
-    CHECK(held(0) - held(1) == 2 * expert);
-    CHECK(held(0) - held(2) == 3 * expert);
-    CHECK(held(3) < held(1) - expert);
+    constexpr std::int64_t kExpert = 4L * 2 * (8 * 16 * 16 + 5 * 16);  // bytes, of both blocks
+    CHECK(held(0) - held(1) == 2 * kExpert);
+    CHECK(held(0) - held(2) == 3 * kExpert);
+    CHECK(held(3) < held(1) - kExpert);
 }
 
 // The balance loss is a product of two means. So that of two micro-batches is not the mean of theirs.

@@ -144,8 +144,9 @@ TEST_CASE("train on a mesh logs what one process logs", "[mesh]") {
     succeeded(1, run.options(8) + model + clip + "none");
     const Records wanted = run.records();
     REQUIRE(wanted[0].at("grad_norm") > 0.5);
+    const std::string on_a_mesh = model + clip + "3d --mesh ";
     for (const auto& [batch, mesh] : meshes) {
-        const Run got = succeeded(4, run.options(batch) + model + clip + "3d --mesh " + mesh);
+        const Run got = succeeded(4, run.options(batch).append(on_a_mesh).append(mesh));
         INFO(got.output);
         CHECK(contains(
             got.output, model.empty() ? "for each part of dp; 3d: a GPT cut across a mesh"
