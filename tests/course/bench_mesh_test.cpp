@@ -12,6 +12,8 @@
 
 namespace {
 
+constexpr long kFloat = 4;  // bytes
+
 // 4 layers of width 16, 4 heads, context 16, 256 words; 16 windows a step
 nlohmann::json measured_on_meshes(const std::string& options) {
     const Run run =
@@ -56,8 +58,7 @@ void check_exact(const nlohmann::json& mesh) {
 TEST_CASE("each rank of every mesh of 4 sends and holds what formulas say, to the byte", "[mesh]") {
     for (const char* const options :
          {"",
-          "--micro-batches 4 --sequence-parallel --optimizer adamw"
-          " --mesh tp=4 pp=2,tp=2 cp=2,tp=2 dp=2,tp=2",
+          "--micro-batches 4 --sequence-parallel --optimizer adamw --mesh tp=4 pp=2,tp=2 cp=2,tp=2",
           "--micro-batches 2 --zero 1 --mesh dp=4 dp=2,pp=2 cp=2,tp=2",
           "--micro-batches 2 --zero 2 --optimizer adamw --mesh dp=4 dp=2,cp=2 dp=2,tp=2",
           "--micro-batches 1 --zero 3 --mesh dp=4 cp=4 dp=2,tp=2",
@@ -83,27 +84,27 @@ TEST_CASE("what ranks send and hold is what one works out by hand", "[mesh]") {
         CHECK(on_ranks(document, mesh, counted) == wanted);
     };
     // parameters: (2 * 256 + 16) 16 + 4 (12 * 16^2 + 13 * 16) + 2 * 16
-    const long all = 4 * 21'600;
+    const long all = kFloat * 21'600;
     for (const char* const kind : {"parameters", "gradients", "optimizer"}) {
         check("dp=4", kind, Bytes(4, all));
         check("cp=4", kind, Bytes(4, all));
         // a quarter of weights and cut biases; embedding of places, norms and other biases whole
-        check("tp=4", kind, Bytes(4, 4 * 5'904));
+        check("tp=4", kind, Bytes(4, kFloat * 5'904));
         // a block each; the first has two tables as well, the last norm and head
-        check("pp=4", kind, {4 * 7'632, 4 * 3'280, 4 * 3'280, 4 * 7'408});
+        check("pp=4", kind, {kFloat * 7'632, kFloat * 3'280, kFloat * 3'280, kFloat * 7'408});
     }
     for (const char* const mesh : {"dp=4", "cp=4"}) {
-        check(mesh, "dp", Bytes(4, 2 * 3 * all / 4));
+        check(mesh, "dp", Bytes(4, 6 * all / 4));
     }
     // 4 micro-batches of 4 windows: outputs of 4 x 16 x 16 floats, and their gradients
-    const long output = 4 * 4 * 16 * 16;
+    const long output = kFloat * 4 * 16 * 16;
     check("pp=4", "pp", {4 * output, 8 * output, 8 * output, 4 * output});
     // both ranks of a stage send all that lies between two stages: 2 micro-batches of 8 windows
-    check("pp=2,tp=2", "pp", Bytes(4, 2L * 4 * 8 * 16 * 16));
+    check("pp=2,tp=2", "pp", Bytes(4, 2 * kFloat * 8 * 16 * 16));
     // 10 rotations of keys and values of 16 windows and 4 tokens, in each of 4 blocks
-    check("cp=4", "cp", Bytes(4, 10L * 4 * 2 * 4 * 16 * 4 * 16));
+    check("cp=4", "cp", Bytes(4, 10 * kFloat * 4 * 2 * 16 * 4 * 16));
     // 18 all-reduces of 16 x 16 x 16 floats; three of a number for each token, and one of two
-    check("tp=4", "tp", Bytes(4, 2 * 3 * (18L * 16 * 16 * 16 + 5L * 16 * 16)));
+    check("tp=4", "tp", Bytes(4, 6 * kFloat / 4 * (18L * 16 * 16 * 16 + 5L * 16 * 16)));
     for (const char* const mesh : {"tp=4", "pp=4"}) {
         check(mesh, "dp", Bytes(4, 0));
     }
@@ -116,17 +117,18 @@ TEST_CASE("stage s of 4 keeps the activations of min(4 - s, m) micro-batches", "
         GENERATE(std::tuple{"pp=4", 1L, 1L}, std::tuple{"pp=2,tp=2", 2L, 2L});
     // of a window of 16 tokens: four tensors that tp does not cut and 13 that it does, of 16 floats
     // a token; four numbers of two norms, and two for each of 4 heads
-    const long block = 4 * 16 * (4 * 16 + 13 * 16 / cut + 4 + 2 * 4 / cut);
-    const long words = 16 * (8 + 1);
-    const long in_batch = 16 * 2 * 8;  // of each window: inputs and targets
-    const long message = 4 * 16 * 16;
+    const long block = kFloat * 16 * (4L * 16 + 13L * 16 / cut + 4L + 2L * 4 / cut);
+    const long words = 16L * (8 + 1);
+    const long in_batch = 16L * 2 * 8;  // of each window: inputs and targets
+    const long message = kFloat * 16 * 16;
     const int stages = mesh == std::string("pp=4") ? 4 : 2;
     std::vector<long> before;
     for (int m = 1; m <= stages + 1; ++m) {
-        const std::string number = std::to_string(m);
-        const auto document = measured_on_meshes(
-            std::string("--mesh ") + mesh + " --batch " + number + " --micro-batches " + number
-        );
+        std::string options = std::string("--mesh ") + mesh;
+        for (const char* const of_m : {" --batch ", " --micro-batches "}) {
+            options.append(of_m).append(std::to_string(m));
+        }
+        const auto document = measured_on_meshes(options);
         const std::vector<long> now = on_ranks(document, mesh, "activations");
         for (std::size_t rank = 0; m > 1 && rank < now.size(); ++rank) {
             const int stage = static_cast<int>(rank) * stages / 4;
