@@ -35,11 +35,11 @@ class MissingRanks : public Error {
     std::vector<int> ranks_;
 };
 
-/// A barrier of all ranks of a transport: either all leave it, or each rank that has come throws, with the names of
+/// A barrier of all ranks of a transport: either all leave it, or each rank that comes throws, with the names of
 /// those that are missing. Every rank makes the same calls of wait(), in the same order.
 ///
-/// Each rank tells rank 0 that it has come. Rank 0 decides, and tells each rank that has come what it has decided. All of
-/// a rank's time is the clock's: between two looks at what has come it sleeps there, for 1 to 10 ms.
+/// Each rank tells rank 0 that it has come. Rank 0 decides, and tells all what it has decided. All of a rank's time is the
+/// clock's: between two looks at what has come it sleeps there, for 1 to 10 ms.
 ///
 /// It keeps one receive posted for each rank from which it waits for a message, and the next call goes on with it. So it stays
 /// where it is until nobody uses the transport any more.
@@ -59,13 +59,12 @@ class MonitoredBarrier {
     ///   - that nobody leaves, when one is lost: the lost ones are missing;
     ///   - or, with `wait_all_ranks`, when each rank is there or lost: those that are lost are missing;
     ///   - that nobody leaves, when `timeout` is over: those that are not there are missing.
-    /// What becomes of a rank after rank 0 has decided changes nothing for the others.
+    /// What becomes of a rank after rank 0 has decided changes nothing for the others. A rank that comes later finds what
+    /// rank 0 has decided of this call, throws at once, and does not count as one that has come to the next.
     ///
     /// If rank 0 has decided nothing for 2 timeouts (one in which it may come, one in which it may wait), a rank gives
-    /// the call up, tells rank 0 so, and rank 0 is missing. It is at once if it has died.
-    ///
-    /// Whoever comes to a call that rank 0 has left is not taken for one that comes to the next. When rank 0 is at
-    /// the barrier again, it tells the rank so: that one is missing itself.
+    /// the call up, tells rank 0 so, and rank 0 is missing. It is at once if it has died. Only where that word and rank 0's pass
+    /// each other on the way does one rank throw while others leave.
     ///
     /// timeout         for how long rank 0 waits, from its own call on, for all others together.
     /// wait_all_ranks  rank 0's counts.

@@ -88,14 +88,10 @@ void MonitoredBarrier::State::say(int rank, const Words& words) {
     }
 }
 
-// The last word of a rank counts. Who has come to a call that is over is told so.
+// The last word of a rank counts.
 void MonitoredBarrier::State::hear(int rank) {
     while (const std::optional<Words> words = next_from(rank)) {
-        const std::int64_t said = words->front();
-        inbox_of(rank).last_said = said;
-        if (said > 0 && said < call) {
-            say(rank, {said, rank});
-        }
+        inbox_of(rank).last_said = words->front();
     }
 }
 
@@ -109,14 +105,12 @@ bool MonitoredBarrier::State::is_lost(int rank) {
     return inbox_of(rank).is_dead || said > call || said <= -call;
 }
 
-// Rank 0: all that are there leave, or all throw.
+// Rank 0: all leave, or all throw, those that come later as well.
 void MonitoredBarrier::State::tell(const Words& missing) {
     Words words = {call};
     words.insert(words.end(), missing.begin(), missing.end());
     for (int rank = 1; rank < p; ++rank) {
-        if (is_there(rank)) {
-            say(rank, words);
-        }
+        say(rank, words);
     }
     end(words);
 }
@@ -151,7 +145,7 @@ void MonitoredBarrier::State::decide(Clock::Duration timeout, bool wait_all_rank
     }
 }
 
-// Another rank. Who is told twice was told of an older call first.
+// Another rank. What rank 0 says of an older call comes when this rank has given that one up.
 void MonitoredBarrier::State::ask(Clock::Duration timeout) {
     const Clock::Duration deadline = clock.now() + 2 * timeout;
     say(0, {call});

@@ -11,15 +11,7 @@ namespace dist::harness {
 
 inline constexpr std::size_t kCalls = 4;
 
-/// Whether a rank stood in that call, and was not told yet, when rank 0 decided.
-inline bool stood_there(const Scene& scene, int rank, std::size_t number) {
-    const Ended& one = scene.call(rank, number);
-    const Ended& decided = scene.call(0, number);
-    const bool came = one.came >= 0ms && one.came < decided.ended;
-    return came && (!one.has_ended || one.ended > decided.came);
-}
-
-/// All leave, or all throw; and who stood there when rank 0 decided throws what rank 0 does, and is not named.
+/// All leave; or all throw what rank 0 does, but for who has given up before, and none is named that had come.
 inline Comparison all_or_none(const Scene& scene, std::size_t number) {
     const Ended& first = scene.call(0, number);
     const std::string call = "call " + std::to_string(number + 1);
@@ -35,15 +27,17 @@ inline Comparison all_or_none(const Scene& scene, std::size_t number) {
                 name + (left ? " leaves, and rank 0 misses ranks: " + text_of(first.missing)
                              : " misses ranks: " + text_of(one.missing) + ", and rank 0 leaves")};
         }
-        if (stood_there(scene, rank, number) && !is_dead && !first.missing.empty()) {
-            if (is_named) {
-                return {false, name + " has come, and rank 0 names it"};
-            }
-            if (one.missing != first.missing) {
-                return {
-                    false, name + " misses ranks: " + text_of(one.missing) +
-                               ", and rank 0 misses: " + text_of(first.missing)};
-            }
+        if (is_dead || left || !one.has_ended) {
+            continue;
+        }
+        const bool gave_up = one.missing == Ranks{0} && one.ended <= first.ended;
+        if (one.missing != first.missing && !gave_up) {
+            return {
+                false, name + " misses ranks: " + text_of(one.missing) +
+                           ", and rank 0 misses: " + text_of(first.missing)};
+        }
+        if (is_named && !gave_up && one.came < first.ended) {
+            return {false, name + " has come, and rank 0 names it"};
         }
     }
     return first.missing.empty()
