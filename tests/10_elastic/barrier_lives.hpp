@@ -24,8 +24,8 @@ inline Comparison all_or_none(const Scene& scene, std::size_t number) {
         if (left != first.missing.empty() && !is_dead) {
             return {
                 false,
-                name + (left ? " leaves, and rank 0 misses ranks: " + text_of(first.missing)
-                             : " misses ranks: " + text_of(one.missing) + ", and rank 0 leaves")};
+                name + (left ? " leaves, and rank 0 names ranks: " + text_of(first.missing)
+                             : " names ranks: " + text_of(one.missing) + ", and rank 0 leaves")};
         }
         if (is_dead || left || !one.has_ended) {
             continue;
@@ -33,8 +33,8 @@ inline Comparison all_or_none(const Scene& scene, std::size_t number) {
         const bool gave_up = one.missing == Ranks{0} && one.ended <= first.ended;
         if (one.missing != first.missing && !gave_up) {
             return {
-                false, name + " misses ranks: " + text_of(one.missing) +
-                           ", and rank 0 misses: " + text_of(first.missing)};
+                false, name + " names ranks: " + text_of(one.missing) +
+                           ", and rank 0 names: " + text_of(first.missing)};
         }
         if (is_named && !gave_up && one.came < first.ended) {
             return {false, name + " has come, and rank 0 names it"};

@@ -112,7 +112,7 @@ class Scene {
                 return {false, name + " does not end"};
             }
             if (!one.missing.empty()) {
-                return {false, name + " misses ranks: " + text_of(one.missing) + ". All came"};
+                return {false, name + " names ranks: " + text_of(one.missing) + ". All have come"};
             }
             if (one.ended < last || one.ended > last + kSoon) {
                 return {
@@ -135,17 +135,15 @@ class Scene {
                 return {false, name + " does not end"};
             }
             if (one.missing != missing) {
-                return {
-                    false, name +
-                               (one.missing.empty() ? " leaves at " + text_of(one.ended)
-                                                    : " misses ranks: " + text_of(one.missing)) +
-                               ". Missing: " + text_of(missing)};
+                const std::string what = one.missing.empty()
+                                             ? " leaves at " + text_of(one.ended)
+                                             : " names ranks: " + text_of(one.missing);
+                return {false, name + what + ". It has to name ranks: " + text_of(missing)};
             }
             if (one.ended < when || one.ended > when + kSoon) {
                 return {
-                    false, name + " throws at " + text_of(one.ended) +
-                               ". That ranks are missing (" + text_of(missing) +
-                               ") is decided at " + text_of(when)};
+                    false, name + " throws at " + text_of(one.ended) + ". It has to throw at " +
+                               text_of(when) + ", and name ranks: " + text_of(missing)};
             }
         }
         return {};
@@ -161,7 +159,7 @@ class Scene {
     };
 
     static std::string name_of(int rank, std::size_t number) {
-        return "call " + std::to_string(number + 1) + " of rank " + std::to_string(rank);
+        return "rank " + std::to_string(rank) + ", call " + std::to_string(number + 1) + ": it";
     }
 
     void live(int rank) {

@@ -98,7 +98,7 @@ TEST_CASE(
         Scene scene(3, seed);
         scene.calls = {{{.at = 180ms}}, {{}}, {}};
         REQUIRE(scene.play());
-        CHECK(scene.miss({0, 1}, {2}, 380ms));
+        CHECK(scene.miss({1, 0}, {2}, 380ms));
     });
 }
 
