@@ -45,11 +45,15 @@ class BarrierNetwork {
     BarrierNetwork(VirtualTime& virtual_time, int p)
         : time(virtual_time),
           is_dead(static_cast<std::size_t>(p)),
-          edges_(static_cast<std::size_t>(p * p)) {}
+          edges_(is_dead.size() * is_dead.size()) {}
 
     [[nodiscard]] int size() const { return static_cast<int>(is_dead.size()); }
 
-    Edge& edge(int src, int dst) { return edges_.at(static_cast<std::size_t>(src * size() + dst)); }
+    Edge& edge(int src, int dst) {
+        return edges_.at(
+            static_cast<std::size_t>(src) * is_dead.size() + static_cast<std::size_t>(dst)
+        );
+    }
 
     void kill(int rank) { is_dead.at(static_cast<std::size_t>(rank)) = true; }
 
