@@ -121,7 +121,9 @@ TEST_CASE("a mesh that cuts what cannot be cut is refused in one line", "[traine
         {"--mesh", "tp=4", "--sequence-parallel", "--context", "18"},
         "--mesh tp=4 does not divide --context, where each rank of cp has 18"
     );
-    check_refused({"--mesh", "dp=0"}, "dp=0: give dp, pp, cp and tp, each with a number of parts");
+    check_refused(
+        {"--mesh", "dp=0"}, "dp=0: give dp, pp, cp, tp and ep, each with a number of parts"
+    );
     check_refused({"--chunks", "2"}, "--chunks goes with --pipeline interleaved only");
     check_refused({"--zero", "4"}, "--zero");
 }
