@@ -1,5 +1,4 @@
-// What becomes of a stage's gradients before ranks with the same parameters average them, and what
-// counts for their norm.
+// What becomes of a stage's gradients before ranks with the same parameters average them.
 #pragma once
 
 #include "course/nn/model.hpp"

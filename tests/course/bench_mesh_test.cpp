@@ -186,6 +186,7 @@ TEST_CASE(
              {"--mesh dp=2,xp=2", "--mesh: "},
              {"--mesh dp=4", "--mesh dp=4 has 4 ranks, and here are 2"},
              {"--mesh tp=2 --heads 1", "no mesh is left: tp=2: --mesh tp=2 does not divide"},
+             {"--mesh ep=2", "no mesh is left: ep=2: --mesh ep=2 goes with --experts only"},
              {"--zero 4", "--zero: "},
              {"--json --csv -", "--json and --csv - both want standard output"},
              {"--csv /proc/nowhere/mesh.csv", "cannot write /proc/nowhere/mesh.csv"}}) {

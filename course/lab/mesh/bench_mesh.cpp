@@ -27,7 +27,11 @@ using trainer::MeshShape;
 std::string short_name(const MeshShape& mesh) {
     std::string name;
     for (const auto& [dimension, parts] :
-         {std::pair("dp", mesh.dp), {"pp", mesh.pp}, {"cp", mesh.cp}, {"tp", mesh.tp}}) {
+         {std::pair("dp", mesh.dp),
+          {"pp", mesh.pp},
+          {"cp", mesh.cp},
+          {"tp", mesh.tp},
+          {"ep", mesh.ep}}) {
         if (parts > 1) {
             name +=
                 (name.empty() ? "" : ",") + std::string(dimension) + "=" + std::to_string(parts);
