@@ -40,6 +40,16 @@ std::string describe_training(const EpochRecord& record, std::size_t epoch_steps
     );
 }
 
+std::string batch_of_whom(const Options& options) {
+    if (options.global_batch) {
+        return "together";
+    }
+    if (!way_of(options.parallel).on_a_mesh) {
+        return "each";
+    }
+    return options.mesh.ep > 1 ? "for each part of dp and ep" : "for each part of dp";
+}
+
 }  // namespace
 
 std::string to_table(const TimeRecord& times) {
@@ -116,9 +126,8 @@ Account::Account(const Options& options, TaskFacts task, const Communicator& com
     progress_.print(fmt::format(
         "model: {}, {}, on {} rank{}{} with {} {} {}; {}: {}", describe_model(options),
         options.dtype, comm.size(), comm.size() == 1 ? "" : "s",
-        on_a_mesh ? ", " + describe(options.mesh) + "," : "", options.batch, task_.examples,
-        on_a_mesh ? (options.mesh.ep > 1 ? "for each part of dp and ep" : "for each part of dp")
-                  : "each",
+        on_a_mesh ? ", " + describe(options.mesh) + "," : "",
+        options.global_batch.value_or(options.batch), task_.examples, batch_of_whom(options),
         way_of(options.parallel).name, way_of(options.parallel).what
     ));
 }

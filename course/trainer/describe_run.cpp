@@ -23,7 +23,8 @@ std::string describe_run(const Options& options, const TaskFacts& task, int rank
     std::ostringstream text;
     text << "model " << describe_model(options) << ", seed " << options.seed << ", "
          << task.train_size << " " << task.examples << ", "
-         << options.batch * static_cast<std::size_t>(ranks) << " " << task.examples << " a step, "
+         << options.global_batch.value_or(options.batch * static_cast<std::size_t>(ranks)) << " "
+         << task.examples << (options.global_batch ? " a step of all ranks, " : " a step, ")
          << (options.last_batch == "fill" ? "" : "the last batch " + options.last_batch + ", ")
          << (options.accumulate > 1
                  ? "gradients of " + std::to_string(options.accumulate) + " steps added up, "

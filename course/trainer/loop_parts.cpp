@@ -45,14 +45,7 @@ LoopParts::LoopParts(
       model_(make_replica(options, task, comm.rank())),
       strategy_(make_strategy(options, model_, trace, comm)),
       data_ranks_(strategy_->data_ranks(comm)),
-      sampler_(
-          facts_.train_size,
-          data_ranks_.rank(),
-          data_ranks_.size(),
-          {.seed = options.seed,
-           .drop_last = options.last_batch == "drop",
-           .batch = options.last_batch == "short" ? 1 : options.batch}
-      ),
+      examples_(make_examples(options, facts_.train_size, data_ranks_.rank(), data_ranks_.size())),
       all_steps_(options.steps.value_or(options.epochs * epoch_steps())) {
     if (epoch_steps() == 0) {
         throw Stop("--last-batch drop: too few " + facts_.examples + " for one step of all ranks");
@@ -71,19 +64,15 @@ Accumulation LoopParts::accumulation() const {
 }
 
 std::size_t LoopParts::epoch_steps() const {
-    return (sampler_.size() + options_.batch - 1) / options_.batch;  // 0 only if that is refused
+    return examples_->epoch_steps();  // 0 only if that is refused
 }
 
 std::size_t LoopParts::seen_after(std::size_t steps) const {
-    const std::size_t begun = std::min(steps % epoch_steps() * options_.batch, sampler_.size());
-    const std::size_t mine = steps / epoch_steps() * sampler_.size() + begun;
-    return mine * static_cast<std::size_t>(data_ranks_.size()) * facts_.units;
+    return examples_->seen_after(steps) * facts_.units;
 }
 
 void LoopParts::set_epoch(std::size_t epoch) {
     epoch_ = epoch;
-    sampler_.set_epoch(epoch);
-    order_ = sampler_.indices();
     account_.begin_epoch(epoch);
 }
 
@@ -99,9 +88,9 @@ nn::Batch LoopParts::next_batch() {
     }
     part_.start();
     work_begin_s_ = now_s();
-    const std::size_t begin = step_ % epoch_steps() * options_.batch;
-    const std::size_t size = std::min(options_.batch, order_.size() - begin);
-    const nn::Batch batch = task_.train_batch(std::span(order_).subspan(begin, size), epoch_);
+    const auto [numbers, weight] = examples_->of_step(step_);
+    weight_ = weight;
+    const nn::Batch batch = task_.train_batch(numbers, epoch_);
     record_.data_s = part_.lap_s(record_);
     trace_work("data");
     return batch;
@@ -128,8 +117,9 @@ at::Tensor LoopParts::loss(const at::Tensor& scores, const at::Tensor& labels) {
     accuracy_ = accuracy;
     record_.forward_s = part_.lap_s(record_);
     trace_work("forward");
+    const at::Tensor weighted = weight_ == 1 ? loss : loss.mul(weight_);
     const at::Tensor share =
-        group_.size() == 1 ? loss : loss.div(static_cast<double>(group_.size()));
+        group_.size() == 1 ? weighted : weighted.div(static_cast<double>(group_.size()));
     if (step_ + 1 == group_.end) {
         strategy_->prepare_for_backward(share);
     }
@@ -165,7 +155,7 @@ void LoopParts::end_step(const at::Tensor& loss) {
     trace_.end_step();
     ++step_;
     const auto steps_in_group = static_cast<double>(group_.size());
-    results_.push_back(at::stack({loss.detach() * steps_in_group, accuracy_}));
+    results_.push_back(at::stack({loss.detach() * steps_in_group, accuracy_ * weight_}));
     record_.seen = seen_after(step_);
     unreported_.push_back(record_);
     // reading a GPU's numbers waits for all that it was asked for: not in every step, then

@@ -11,12 +11,12 @@
 #include "course/runtime/clock.hpp"
 #include "course/trainer/account.hpp"
 #include "course/trainer/accumulation.hpp"
+#include "course/trainer/examples.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/part_clock.hpp"
 #include "course/trainer/steps.hpp"
 #include "course/trainer/task.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "exercises/05_data_parallel/distributed_sampler.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
 namespace dist::trainer {
@@ -87,19 +87,19 @@ class LoopParts final : public TrainingParts {
     std::shared_ptr<nn::Model> model_;
     std::unique_ptr<Strategy> strategy_;
     const Communicator& data_ranks_;
-    DistributedSampler sampler_;
+    std::unique_ptr<Examples> examples_;
     std::size_t all_steps_;
     Steps begun_;            // of the run that this one goes on from
     std::size_t step_ = 0;   // done
     std::size_t saved_ = 0;  // of them, in the checkpoint
     std::size_t epoch_ = 0;
-    std::vector<std::size_t> order_;  // this rank's examples of the epoch
 
     // of this step
     Chunk group_;  // that it adds its gradients up with
     StepRecord record_;
     Stopwatch since_begin_;
     PartClock part_;
+    double weight_ = 1;  // of this rank in the mean over data ranks
     double work_begin_s_ = 0;
     at::Tensor accuracy_;  // on this rank's batch
 

@@ -43,9 +43,18 @@ void declare_run(CLI::App& app, Options& options) {
         ->check(CLI::IsMember({"resnet34", "resnet34-imagenet", "small", kGpt}))
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--batch", options.batch, "Pictures, or windows of text, per rank and step")
-        ->check(check_from_1)
-        ->capture_default_str();
+    auto* const batch =
+        app.add_option("--batch", options.batch, "Pictures, or windows of text, per rank and step")
+            ->check(check_from_1)
+            ->capture_default_str();
+    auto* const global_batch =
+        app.add_option(
+               "--global-batch", options.global_batch,
+               "Of all ranks together, instead: a step has the same examples on any number of "
+               "ranks"
+        )
+            ->check(check_from_1)
+            ->excludes(batch);
     app.add_option(
            "--last-batch", options.last_batch,
            "What to do when the examples do not fill the last batch of an epoch on every rank: "
@@ -53,6 +62,7 @@ void declare_run(CLI::App& app, Options& options) {
            "from the epoch's beginning; make it short, as PyTorch's sampler does; or drop it"
     )
         ->check(CLI::IsMember({"fill", "short", "drop"}))
+        ->excludes(global_batch)
         ->capture_default_str();
     app.add_option(
            "--accumulate", options.accumulate,
@@ -322,6 +332,12 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     const bool shards = options.parallel == Parallel::zero1 ||
                         options.parallel == Parallel::zero2 ||
                         options.parallel == Parallel::zero3 || options.zero > 0;
+    if (options.global_batch && way_of(options.parallel).on_a_mesh) {
+        throw Stop(
+            "--global-batch does not go with --parallel 3d, whose mesh fixes the ranks: give "
+            "--batch"
+        );
+    }
     if (options.clip_norm && shards) {
         throw Stop("--clip-norm needs whole gradients: not zero1, zero2, zero3, nor --zero above 0"
         );

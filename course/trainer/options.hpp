@@ -17,6 +17,7 @@ struct Options : ParallelOptions {
     std::filesystem::path data;
     std::vector<std::filesystem::path> text;  ///< of gpt; none: the course's lessons
     std::size_t batch = 64;                   ///< examples per rank
+    std::optional<std::size_t> global_batch;  ///< of all ranks together, instead
     std::string last_batch = "fill";          ///< of an epoch: or "short", or "drop"
     std::size_t accumulate = 1;               ///< steps of which the gradients are added up
     std::optional<std::size_t> steps;         ///< if given, instead of epochs

@@ -182,3 +182,30 @@ TEST_CASE("a run goes on with another number of ranks", "[trainer][resume]") {
     REQUIRE(run_trainer(1, common + " --batch 24 --resume").status == 0);
     CHECK(losses(log).size() == 8);
 }
+
+TEST_CASE(
+    "with --global-batch a run over 4, 3 and 5 ranks has the losses of one process",
+    "[trainer][resume]"
+) {
+    // ten steps an epoch: the last has 4 windows, fewer than 5 ranks
+    const std::string common =
+        "--model gpt --context 32 --layers 2 --width 32 --heads 2 --train-size 94 --test-size 30 "
+        "--global-batch 10 --steps 24 --log ";
+    const auto* const way = GENERATE("average", "ddp", "zero1", "zero2", "zero3");
+    const TemporaryFolder folder;
+    const auto whole = folder.path() / "whole.jsonl";
+    const auto parts = folder.path() / "parts.jsonl";
+    const std::string saved = common + parts.string() + " --parallel " + way + " --checkpoint " +
+                              (folder.path() / "run").string();
+    REQUIRE(run_trainer(1, common + whole.string() + " --parallel none").status == 0);
+    REQUIRE(run_trainer(4, saved + " --stop-after 7").status == 0);
+    REQUIRE(run_trainer(3, saved + " --resume --stop-after 14").status == 0);
+    const Run rest = run_trainer(5, saved + " --resume");
+    INFO(rest.output);
+    REQUIRE(rest.status == 0);
+    REQUIRE(losses(parts).size() == 24);
+    for (std::size_t step = 0; step < 24; ++step) {
+        INFO(way << "; step " << step);
+        CHECK(losses(parts)[step] == Approx(losses(whole)[step]).epsilon(1e-5));
+    }
+}
