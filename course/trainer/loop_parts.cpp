@@ -13,6 +13,7 @@
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/checkpoint.hpp"
+#include "course/trainer/fault.hpp"
 #include "course/trainer/schedule.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
@@ -81,6 +82,7 @@ void LoopParts::train(bool on) {
 }
 
 nn::Batch LoopParts::next_batch() {
+    inject_fault(comm_.rank(), step_ + 1);
     record_ = {.step = step_ + 1, .epoch = epoch_ + 1, .unit = facts_.unit};
     trace_.begin_step();
     if (unreported_.empty()) {
@@ -246,14 +248,15 @@ void LoopParts::broadcast_statistics() {
 }
 
 void LoopParts::resume() {
-    if (options_.resume) {
+    const bool there = !options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint));
+    if (options_.resume || (options_.elastic && there)) {
         const std::string run = describe_run(options_, facts_, data_ranks_.size());
         begun_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });
         step_ = begun_.done;
         saved_ = step_;
-    } else if (!options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint))) {
+    } else if (there) {
         throw std::runtime_error(
             checkpoint_file(options_.checkpoint).string() +
             ": is there already; go on from it with --resume, or give another folder"

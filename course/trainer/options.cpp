@@ -136,7 +136,15 @@ void declare_output(CLI::App& app, Options& options) {
         ->check(check_from_1)
         ->needs(checkpoint)
         ->type_name("STEPS");
-    app.add_flag("--resume", options.resume, "Go on from the checkpoint")->needs(checkpoint);
+    auto* const resume =
+        app.add_flag("--resume", options.resume, "Go on from the checkpoint")->needs(checkpoint);
+    app.add_flag(
+           "--elastic", options.elastic,
+           "Go on from the checkpoint if there is one: for runs that are started again and again, "
+           "as launch does"
+    )
+        ->needs(checkpoint)
+        ->excludes(resume);
     auto* const sample =
         app.add_option(
                "--sample", options.sample,

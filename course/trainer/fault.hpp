@@ -1,0 +1,17 @@
+// A fault that a test asks for: this rank dies, stops or throws before a step.
+#pragma once
+
+#include <cstddef>
+
+namespace dist::trainer {
+
+/// Does what the environment's SHARDLINGS_FAULT=RANK:STEP:KIND:ROUND asks for, where `rank` and `step` are the ones that it
+/// names, and SHARDLINGS_ROUND is ROUND; nothing without it.
+///
+/// KIND   kill (SIGKILL), stop (SIGSTOP), exit (status 3) or throw.
+/// ROUND  of the launcher, so that the run which goes on is not hit again.
+///
+/// Errors  std::runtime_error, for throw.
+void inject_fault(int rank, std::size_t step);
+
+}  // namespace dist::trainer
