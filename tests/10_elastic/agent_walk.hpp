@@ -1,0 +1,255 @@
+// A small model checker: all that can happen to the two workers of an agent, in every order.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tests/10_elastic/agent_text.hpp"
+#include "tests/harness/words/compare.hpp"
+
+namespace dist::harness {
+
+/// Each look takes one tick of 100 ms, and the grace is two. The model beside the agent's state knows what the workers do in
+/// truth, and what the agent has promised.
+class Walk {
+  public:
+    explicit Walk(int max_restarts) : settings_{.max_restarts = max_restarts, .grace = 2 * kTick} {
+        add({}, 0, "");
+    }
+
+    /// Goes through all worlds. What is wrong in one is told with the shortest way there.
+    Comparison all() {
+        for (std::size_t at = 0; at < worlds_.size(); ++at) {
+            for (const AgentEvent& event : possible(worlds_[at])) {
+                World world = worlds_[at];
+                const std::string wrong = step(world, event);
+                if (!wrong.empty()) {
+                    return {
+                        false, wrong + ". The way there: " + way_to(at) + text_of(event) +
+                                   "; max_restarts " + std::to_string(settings_.max_restarts)};
+                }
+                add(std::move(world), at, text_of(event));
+            }
+        }
+        return {};
+    }
+
+    [[nodiscard]] std::size_t size() const { return worlds_.size(); }
+
+  private:
+    static constexpr Ms kTick = 100ms;
+    static constexpr int kWorkers = 2;
+
+    struct World {
+        AgentState state = {};
+        std::vector<int> alive = {};  // local ranks
+        int bad = 0;                  // of this round's workers, those that have ended badly
+        int paid = 0;
+        bool told = false;
+        bool all_good = false;  // all of a round, and nobody told them to end
+        Ms told_at{0};
+        bool killed = false;
+        std::optional<AgentEnd> end = {};
+        Ms now{0};
+    };
+
+    struct From {
+        std::size_t world;
+        std::string move;
+    };
+
+    [[nodiscard]] std::vector<AgentEvent> possible(const World& world) const {
+        std::vector<AgentEvent> events;
+        if (world.end && world.alive.empty()) {
+            return events;
+        }
+        const bool is_in_round = !world.alive.empty() || world.all_good;
+        for (const Kind kind : {Kind::interrupted, Kind::error}) {
+            events.push_back({.kind = kind, .at = world.now, .signal = SIGTERM, .text = "gone"});
+        }
+        if (!is_in_round) {
+            events.push_back({.kind = Kind::no_round, .at = world.now});
+            events.push_back(
+                {.kind = Kind::round, .at = world.now, .round = {.number = 1, .workers = kWorkers}}
+            );
+            return events;
+        }
+        events.push_back({.kind = Kind::changed, .at = world.now});
+        if (world.all_good) {
+            events.push_back({.kind = Kind::finished, .at = world.now});
+        }
+        const Ms then = world.now + kTick;
+        std::vector<std::vector<WorkerEnd>> ends = {{}};
+        for (const int rank : world.alive) {  // each lives on, ends well, or badly; killed ones end
+            std::vector<std::vector<WorkerEnd>> more;
+            for (const auto& before : ends) {
+                const auto with = [&](const WorkerEnd& end) {
+                    more.push_back(before);
+                    more.back().push_back(end);
+                };
+                if (world.killed) {
+                    with(dies(rank, SIGKILL, then));
+                    continue;
+                }
+                more.push_back(before);
+                with(exits(rank, 0, then));
+                with(exits(rank, 1, then));
+                if (world.told) {  // noticed only now
+                    with(exits(rank, 2, world.told_at - 1ms));
+                }
+            }
+            ends = std::move(more);
+        }
+        for (const auto& some : ends) {
+            events.push_back({.kind = Kind::looked, .at = then, .ended = some});
+        }
+        return events;
+    }
+
+    /// Lets the agent decide, and the model with it. Says what is wrong.
+    std::string step(World& world, const AgentEvent& event) const {
+        const AgentStep got = agent_step(world.state, event, settings_);
+        const int signal = expected_signal(world, event);
+        world.state = got.state;
+        world.now = std::max(world.now, event.at);
+        if (got.actions.signal != signal) {
+            return "workers that live get " + text_of(AgentActions{.signal = got.actions.signal}) +
+                   ", and not " + text_of(AgentActions{.signal = signal});
+        }
+        if (got.actions.start != (event.kind == Kind::round)) {
+            return "workers are started when no round begins, or not when one does";
+        }
+        return wrong_with(world, got);
+    }
+
+    /// What the model says that living workers get. The rest of the world goes on.
+    int expected_signal(World& world, const AgentEvent& event) const {
+        const auto end_by = [&](AgentEnd end) { world.end = world.end.value_or(end); };
+        bool stops = event.kind == Kind::changed;
+        const bool was_told = world.told;
+        if (event.kind == Kind::round) {
+            world = {.state = world.state, .alive = {0, 1}, .paid = world.paid, .now = world.now};
+        } else if (event.kind == Kind::looked) {
+            const int bad_before = world.bad;
+            for (const WorkerEnd& end : event.ended) {
+                std::erase(world.alive, end.local_rank);
+                world.bad += end.is_good() ? 0 : 1;
+            }
+            if (!was_told && world.bad > bad_before) {
+                stops = true;
+                if (world.paid < settings_.max_restarts) {
+                    ++world.paid;
+                } else {
+                    end_by(AgentEnd::failed);
+                }
+            }
+            world.all_good = world.all_good || (!was_told && world.alive.empty() && !stops);
+        } else if (event.kind == Kind::finished) {
+            end_by(AgentEnd::succeeded);
+        } else if (event.kind != Kind::changed) {
+            end_by(
+                event.kind == Kind::no_round      ? AgentEnd::closed
+                : event.kind == Kind::interrupted ? AgentEnd::interrupted
+                                                  : AgentEnd::error
+            );
+            stops = true;
+        }
+        if (stops && !world.told) {
+            world.all_good = false;
+            if (!world.alive.empty()) {
+                world.told = true;
+                world.told_at = event.at;
+                return SIGTERM;
+            }
+        }
+        const bool is_late = world.told && event.at - world.told_at >= settings_.grace;
+        if (event.kind == Kind::looked && is_late && !world.killed && !world.alive.empty()) {
+            world.killed = true;
+            return SIGKILL;
+        }
+        return 0;
+    }
+
+    [[nodiscard]] std::string wrong_with(const World& world, const AgentStep& got) const {
+        const AgentState& state = got.state;
+        const auto number = [](auto n) { return std::to_string(n); };
+        if (state.alive != static_cast<int>(world.alive.size())) {
+            return number(state.alive) + " alive, and in truth " + number(world.alive.size());
+        }
+        if (state.restarts != world.paid) {
+            return "restarts " + number(state.restarts) + ", and in truth " + number(world.paid);
+        }
+        if (state.end != world.end) {
+            return "the end is " + text_of(state.end) + ", and not " + text_of(world.end);
+        }
+        if (state.workers != expected_workers(world)) {
+            return "workers are " + text_of(state.workers) + ", and not " +
+                   text_of(expected_workers(world));
+        }
+        const bool is_over = world.end && world.alive.empty();
+        const bool closes =
+            is_over && (world.end == AgentEnd::failed || world.end == AgentEnd::succeeded);
+        const bool leaves = closes || (is_over && world.end == AgentEnd::interrupted);
+        if (got.actions.close != closes || got.actions.leave != leaves) {
+            const AgentActions right = {.close = closes, .leave = leaves};
+            return "actions: " + text_of(got.actions) + ", and not " + text_of(right);
+        }
+        const auto bad = std::ranges::count_if(state.ended, [](const WorkerRecord& record) {
+            return record.fate != WorkerFate::succeeded;
+        });
+        if (world.bad != bad) {
+            return number(bad) + " ended badly, and in truth " + number(world.bad);
+        }
+        return "";
+    }
+
+    [[nodiscard]] WorkerState expected_workers(const World& world) const {
+        if (!world.alive.empty()) {
+            return world.told ? WorkerState::unhealthy : WorkerState::healthy;
+        }
+        if (world.all_good) {
+            return WorkerState::succeeded;
+        }
+        return world.end == AgentEnd::failed ? WorkerState::failed : WorkerState::stopped;
+    }
+
+    void add(World world, std::size_t from, const std::string& move) {
+        const AgentState& state = world.state;
+        std::string key = text_of(state.workers) + text_of(state.end);
+        for (const int number :
+             {state.restarts, static_cast<int>(state.killed), static_cast<int>(world.killed),
+              static_cast<int>(world.told),
+              world.told ? static_cast<int>((world.now - world.told_at) / kTick) : 0}) {
+            key += " " + std::to_string(number);
+        }
+        for (const int rank : world.alive) {
+            key += " alive " + std::to_string(rank);
+        }
+        for (const WorkerRecord& record : state.ended) {
+            key += " " + text_of(record.fate);
+        }
+        if (known_.insert(key).second) {
+            worlds_.push_back(std::move(world));
+            from_.push_back({from, move});
+        }
+    }
+
+    [[nodiscard]] std::string way_to(std::size_t at) const {
+        std::string way;
+        for (; at > 0; at = from_[at].world) {
+            way = from_[at].move + "; " + way;
+        }
+        return way;
+    }
+
+    AgentSettings settings_;
+    std::vector<World> worlds_;
+    std::vector<From> from_;
+    std::unordered_set<std::string> known_;
+};
+
+}  // namespace dist::harness
