@@ -178,10 +178,11 @@ void ElasticAgent::ask() {
             const auto round = rounds_.next();
             event.kind = round ? Kind::round : Kind::no_round;
             event.round = round ? *round : WorkerRound{};
-        } else if (state_.workers == WorkerState::succeeded && rounds_.finish()) {
-            event.kind = Kind::finished;
         } else {
             event.kind = rounds_.holds() ? Kind::looked : Kind::changed;
+            if (state_.workers == WorkerState::succeeded && rounds_.finish()) {
+                event.kind = Kind::finished;
+            }
         }
     } catch (const Error& error) {
         error_ = error.what();
