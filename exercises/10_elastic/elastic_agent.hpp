@@ -182,6 +182,7 @@ class ElasticAgent {
     /// Once the rendezvous has thrown an Error, it is not called any more. What close() and leave()
     /// throw is nobody's business any more.
     ///
+    /// Cost    a look is one call each of ended() and holds(), and of finish() where its own have ended.
     /// Errors  those of the group.
     AgentResult run();
 

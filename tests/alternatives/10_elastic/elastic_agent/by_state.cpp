@@ -72,8 +72,7 @@ void healthy(Turn& turn) {
     for (const WorkerEnd& end : turn.event.ended) {
         --turn.state.alive;
         is_well = is_well && end.is_good();
-        turn.state.ended.push_back(
-            {end, end.is_good() ? WorkerFate::succeeded : WorkerFate::failed}
+        turn.state.ended.push_back({end, end.is_good() ? WorkerFate::succeeded : WorkerFate::failed}
         );
     }
     if (is_well) {
