@@ -173,8 +173,8 @@ class ElasticAgent {
     ///
     /// While it has no round, it asks for the next. In a round it looks at the workers every
     /// monitor_interval, by the clock; and with each look, also while workers are told to end or those
-    /// of other nodes still run, it calls holds(). Where all have ended well it calls finish() before:
-    /// nodes that have finished may be gone.
+    /// of other nodes still run, it calls holds(). Where all its workers have ended well it calls
+    /// finish() as well, and if that is true, holds() does not matter: who has finished may be gone.
     ///
     /// A signal to the agent comes before all else: that workers died of it as well costs nothing, and
     /// if it came while next() waited, nothing is started.
@@ -182,6 +182,7 @@ class ElasticAgent {
     /// Once the rendezvous has thrown an Error, it is not called any more. What close() and leave()
     /// throw is nobody's business any more.
     ///
+    /// Cost    a look is one call each of ended() and holds(), and of finish() where its own have ended.
     /// Errors  those of the group.
     AgentResult run();
 

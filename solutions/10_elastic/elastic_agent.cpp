@@ -174,9 +174,11 @@ void ElasticAgent::ask() {
             const std::optional<WorkerRound> round = rounds_.next();
             event.kind = round ? Kind::round : Kind::no_round;
             event.round = round.value_or(WorkerRound{});
-        } else if (state_.workers == WorkerState::succeeded && rounds_.finish()) {
+        } else if (const bool holds = rounds_.holds();
+                   // first: who has gone by now may have gone because all have finished
+                   state_.workers == WorkerState::succeeded && rounds_.finish()) {
             event.kind = Kind::finished;
-        } else if (!rounds_.holds()) {
+        } else if (!holds) {
             event.kind = Kind::changed;
         } else {
             return;

@@ -72,8 +72,7 @@ void healthy(Turn& turn) {
     for (const WorkerEnd& end : turn.event.ended) {
         --turn.state.alive;
         is_well = is_well && end.is_good();
-        turn.state.ended.push_back(
-            {end, end.is_good() ? WorkerFate::succeeded : WorkerFate::failed}
+        turn.state.ended.push_back({end, end.is_good() ? WorkerFate::succeeded : WorkerFate::failed}
         );
     }
     if (is_well) {
@@ -178,10 +177,11 @@ void ElasticAgent::ask() {
             const auto round = rounds_.next();
             event.kind = round ? Kind::round : Kind::no_round;
             event.round = round ? *round : WorkerRound{};
-        } else if (state_.workers == WorkerState::succeeded && rounds_.finish()) {
-            event.kind = Kind::finished;
         } else {
             event.kind = rounds_.holds() ? Kind::looked : Kind::changed;
+            if (state_.workers == WorkerState::succeeded && rounds_.finish()) {
+                event.kind = Kind::finished;
+            }
         }
     } catch (const Error& error) {
         error_ = error.what();
