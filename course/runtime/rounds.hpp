@@ -37,8 +37,8 @@ class Rounds {
     /// waits to come in for whom there is room. Does not wait. Called once an interval, or more often.
     virtual bool holds() = 0;
 
-    /// Says that this node's workers have all ended well in this round. Returns whether those of all its nodes have. Does not
-    /// wait; may be called again and again.
+    /// Says that this node's workers have all ended well in this round, and, as holds() does, that this node lives. Returns
+    /// whether those of all nodes of the round have. Does not wait; may be called again and again.
     virtual bool finish() = 0;
 
     /// Goes, and waits for no round.
