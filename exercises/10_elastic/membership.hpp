@@ -79,10 +79,10 @@ class Membership : public Rounds {
     /// Does what holds() does as well, so that the others see that this node lives. False if it is
     /// in no round.
     ///
-    /// The job is finished when all nodes of a round have said so in that round. Who leaves the
-    /// round before, by next() or leave(), takes it back; who dies does not. When the job is
-    /// finished, finish() is true for all nodes of that round, also if the others have gone, and no
-    /// more rounds begin: next() returns none on every node.
+    /// The job is finished when all nodes of a round have said so in that round, while no newer one
+    /// had begun; some may have gone since they said it. Then finish() is true for all nodes that
+    /// are still in it, also if the others have gone, and no more rounds begin: next() returns none
+    /// on every node.
     bool finish() override;
 
     void leave() override;

@@ -58,7 +58,6 @@ std::string round_prefix(const std::string& run, std::int64_t number) {
 struct Membership::State {
     Words say(const std::function<void(Word&)>& change);
     Words hear_all();
-    void take_back();
     [[nodiscard]] WorkerRound ranks(const Words& words) const;
 
     Store& store;
@@ -105,14 +104,6 @@ Words Membership::State::hear_all() {
     }
 }
 
-// Who leaves a round has not finished it.
-void Membership::State::take_back() {
-    if (round.number > 0) {
-        say([](Word& mine) { mine = {}; });
-        round = {};
-    }
-}
-
 WorkerRound Membership::State::ranks(const Words& words) const {
     WorkerRound result = {.number = round.number, .node = round.rank, .nodes = round.size()};
     result.workers = workers;
@@ -142,9 +133,9 @@ Membership::Membership(
 Membership::~Membership() = default;
 
 std::optional<WorkerRound> Membership::next() {
+    state_->round = {};
     try {
         for (;;) {
-            state_->take_back();
             state_->round = state_->rendezvous.next_round();
             const Words words = state_->hear_all();
             if (words.round == state_->round.number && words.all_said()) {
@@ -171,7 +162,7 @@ bool Membership::finish() {
 }
 
 void Membership::leave() {
-    state_->take_back();
+    state_->round = {};
     state_->rendezvous.leave();
 }
 

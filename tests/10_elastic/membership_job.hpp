@@ -178,13 +178,14 @@ class Job {
 
     void note(const std::string& wrong) { wrong_ = wrong_.empty() ? wrong : wrong_; }
 
-    /// In which round finish() was true on a node; 0: in none.
+    /// The first round in which finish() was true on a node; 0: none.
     [[nodiscard]] std::int64_t finished() const {
-        std::int64_t number = 0;
+        std::int64_t first = 0;
         for (const auto& agent : agents) {
-            number = std::max(number, agent->finished);
+            const std::int64_t number = agent->finished;
+            first = number > 0 && (first == 0 || number < first) ? number : first;
         }
-        return number;
+        return first;
     }
 
     /// How many nodes have called finish() in a round.
@@ -215,7 +216,8 @@ class Job {
                                           : one.name < other.name ? wrong_with(mine, its)
                                                                   : "";
                 if (!wrong.empty()) {
-                    return told + ", and " + other.name + " " + text_of(its) + ": " + wrong;
+                    const std::string beside = ", and " + other.name + " " + text_of(its);
+                    return told + (&one == &other ? "" : beside) + ": " + wrong;
                 }
             }
         }

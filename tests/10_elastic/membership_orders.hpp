@@ -111,21 +111,21 @@ inline void in_a_round(
     }
 }
 
-/// a says that it has finished, and begins another round; b says that it has finished.
+/// a says that it has finished, and asks for another round. b says that it has finished, and has to
+/// hear that all have.
 inline void finishes_and_goes(Job& job, Orders& orders) {
-    in_a_round(
-        job, orders,
-        {[](Agent& node) {
-             if (!node.finish()) {
-                 node.run(1s);
-             }
-         },
-         [](Agent& node) {
-             if (!node.work_until(0s)) {
-                 node.run(1s);
-             }
-         }}
-    );
+    const auto first = [&](Agent& node) {
+        if (!node.finish() && node.next()) {
+            job.note("a is told another round, and all have finished this one");
+        }
+    };
+    const auto second = [&](Agent& node) {
+        node.clock.sleep(kLook);
+        if (!node.finish()) {
+            job.note("finish() is false on b, where all have said so: a as well, which has gone");
+        }
+    };
+    in_a_round(job, orders, {first, second});
 }
 
 /// Both say that they have finished, and go when they hear that the job is.

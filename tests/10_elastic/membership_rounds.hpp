@@ -332,13 +332,12 @@ inline void no_more_rounds() {
 
 inline void gives_up() {
     Job job(between(2, 2), 5);
-    std::string text;
     Ms at{0};
     const Agent& a = job.add("a", 1, 0s, [&](Agent& node) {
         try {
             node.next();
-        } catch (const Timeout& timeout) {
-            text = timeout.what();
+            job.note("without enough nodes next() returns, and does not throw Timeout");
+        } catch (const Timeout&) {
             at = job.time.now();
         }
         node.clock.sleep(30s);
@@ -346,8 +345,6 @@ inline void gives_up() {
     });
     const Agent& b = job.add("b", 1, 80s, [](Agent& node) { node.next(); });
     REQUIRE(job.play());
-    INFO("a said after " << at / 1s << " s: " << text);
-    CHECK(!text.empty());
     CHECK(between_times("a gave up", at, 60s, 62s));
     CHECK(a.rounds.size() == 1);
     CHECK(b.rounds.size() == 1);

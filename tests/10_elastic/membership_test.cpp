@@ -78,7 +78,7 @@ TEST_CASE("membership: a finished or closed job begins no more rounds, and tells
     on_one_rank(no_more_rounds);
 }
 
-TEST_CASE("membership: one finishes and goes, the other finishes: in every order both or none") {
+TEST_CASE("membership: one finishes and goes, the other finishes: in every order all is well") {
     in_all_orders(between(2, 2), 9, finishes_and_goes);
 }
 

@@ -13,7 +13,7 @@ namespace {
 const std::string kWorkers = "workers";
 const std::string kFinished = "finished";
 
-// A round is open, until a node leaves it, or all have finished it; then it stays so.
+// A round is open until all have finished it; then it stays so.
 struct Newest {
     std::int64_t number = 0;
     std::string fate;
@@ -61,10 +61,8 @@ struct Membership::State {
                 rendezvous.close();
                 return now;
             }
-            const bool is_mine = now.number == round.number;
             const std::string desired = std::to_string(round.number) + " " + fate;
-            if (fate.empty() || now.number > round.number || (is_mine && now.fate == "left") ||
-                text == desired) {
+            if (fate.empty() || now.number > round.number || text == desired) {
                 return now;
             }
             store.compare_set(run + "/newest", text, desired);
@@ -115,7 +113,6 @@ struct Membership::State {
 
     void go() {
         if (round.number > 0) {
-            decide("left");
             last = round.number;
             round = {};
         }
