@@ -29,12 +29,20 @@ class VirtualTime {
     static constexpr std::int64_t kSteps = 20'000;            // in which a thread may go on
     static constexpr Duration kEnd = std::chrono::hours(24);  // of this time
 
+    /// Says which of the threads that are ready goes on: 0, 1, ...; for when not a seed but a test
+    /// draws it.
+    using Choose = std::function<std::size_t(std::size_t ready)>;
+
     /// Goes through the code under test, and ends its thread: it went on for too long.
     struct Endless : std::runtime_error {
         using std::runtime_error::runtime_error;
     };
 
-    explicit VirtualTime(std::uint64_t seed) : seed_(seed) {}
+    explicit VirtualTime(std::uint64_t seed)
+        : VirtualTime([seed, step = std::uint64_t{0}](std::size_t ready) mutable {
+              return seeded_bits(seed, ++step) % ready;
+          }) {}
+    explicit VirtualTime(Choose choose) : choose_(std::move(choose)) {}
 
     /// Runs each of these in a thread of its own. Returns how each ended: "", or the text of what
     /// it threw.
@@ -113,11 +121,11 @@ class VirtualTime {
                 ready.push_back(i);
             }
         }
-        running_ = ready[seeded_bits(seed_, static_cast<std::uint64_t>(steps_)) % ready.size()];
+        running_ = ready[choose_(ready.size())];
         changed_.notify_all();
     }
 
-    std::uint64_t seed_;
+    Choose choose_;
     std::mutex lock_;
     std::condition_variable changed_;
     std::vector<std::optional<Duration>> wakes_;  // of each thread; none once it has ended
