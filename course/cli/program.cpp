@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ void add_commands(CLI::App& app, Context& context) {
     for (const auto add :
          {add_watch, add_run,    add_list,   add_hint,  add_ask,   add_solution, add_diff,
           add_reset, add_verify, add_doctor, add_trace, add_bench, add_simulate, add_prove,
-          add_train, add_plot,   add_demo,   add_test,  add_check, add_grade}) {
+          add_train, add_launch, add_plot,   add_demo,  add_test,  add_check,    add_grade}) {
         add(program, context);
     }
 }
@@ -82,6 +83,14 @@ void flush_output() {
 
 /// Parses the command line, which runs the command. Returns the exit status.
 int obey(CLI::App& app, const Context& context, int argc, char** argv) {
+    // CLI11 would not leave to launch what stands behind its dashes
+    char** const last = argv + argc;
+    char** const dashes =
+        std::find_if(argv, last, [](std::string_view word) { return word == "--"; });
+    if (dashes != last) {
+        std::rotate(dashes, dashes + 1, last);
+        --argc;
+    }
     try {
         app.parse(argc, argv);
         return context.status;

@@ -20,26 +20,9 @@
 #include "course/process/error.hpp"
 #include "course/process/screen.hpp"
 #include "course/report/fold.hpp"
-#include "course/trainer/options.hpp"
 
 namespace dist::cli {
 namespace {
-
-/// Reads what goes to the trainer as the trainer will: a slip is better known now than after LibTorch
-/// was installed and the trainer built.
-trainer::Options read_options(const std::vector<std::string>& words) {
-    std::vector<const char*> arguments = {"trainer"};
-    for (const std::string& word : words) {
-        arguments.push_back(word.c_str());
-    }
-    trainer::Options options;
-    try {
-        trainer::parse_options(static_cast<int>(arguments.size()), arguments.data(), options);
-    } catch (const trainer::Stop& stop) {
-        throw UsageError(fmt::format("train: {}", stop.what()));
-    }
-    return options;
-}
 
 Ranks ranks_for(const TrainOptions& options, const trainer::Options& read) {
     Ranks ranks{options.ranks, find_hosts(options.hostfile)};
@@ -95,8 +78,22 @@ std::filesystem::path build_starter(Context& context, const std::vector<std::str
 
 }  // namespace
 
+trainer::Options read_trainer_options(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments = {"trainer"};
+    for (const std::string& word : words) {
+        arguments.push_back(word.c_str());
+    }
+    trainer::Options options;
+    try {
+        trainer::parse_options(static_cast<int>(arguments.size()), arguments.data(), options);
+    } catch (const trainer::Stop& stop) {
+        throw UsageError(fmt::format("train: {}", stop.what()));
+    }
+    return options;
+}
+
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
-    const trainer::Options read = read_options(words);
+    const trainer::Options read = read_trainer_options(words);
     const trainer::Way& way = way_of(read.parallel);
     Ranks ranks = ranks_for(options, read);
     expect_rank_count(ranks);

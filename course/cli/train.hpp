@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "course/process/context.hpp"
+#include "course/trainer/options.hpp"
 
 namespace dist::cli {
 
@@ -16,6 +17,12 @@ struct TrainOptions {
     std::string transport = "mpi";
     bool help = false;
 };
+
+/// Reads what goes to the trainer as the trainer will: a slip is better known now than after LibTorch
+/// was installed and the trainer built.
+///
+/// Errors  UsageError
+trainer::Options read_trainer_options(const std::vector<std::string>& words);
 
 /// Builds the trainer, and runs it on the terminal; `words` are its own options.
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words);

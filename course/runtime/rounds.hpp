@@ -37,13 +37,8 @@ class Rounds {
     /// waits to come in for whom there is room. Does not wait. Called once an interval, or more often.
     virtual bool holds() = 0;
 
-<<<<<<< HEAD
-    /// Says that this node's workers have all ended well in this round. Returns whether those of all its nodes have; once they
-    /// have, that stays true, also when nodes have gone. Does not wait; may be called again and again.
-=======
     /// Says that this node's workers have all ended well in this round, and, as holds() does, that this node lives. Returns
     /// whether those of all nodes of the round have. Does not wait; may be called again and again.
->>>>>>> b37df2bd203d942f702915695a505b6715fc838f
     virtual bool finish() = 0;
 
     /// Goes, and waits for no round.

@@ -1,0 +1,176 @@
+// launch OPTIONS [--] PROGRAM ARGUMENTS: the agent of one node, on the store, the rendezvous and the transport of chapter 04.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+#include "course/elastic/launch_options.hpp"
+#include "course/elastic/node_address.hpp"
+#include "course/elastic/story.hpp"
+#include "course/elastic/worker_logs.hpp"
+#include "course/elastic/worker_processes.hpp"
+#include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
+#include "exercises/04_groups_and_rendezvous/tcp_store_server.hpp"
+#include "exercises/10_elastic/elastic_agent.hpp"
+#include "exercises/10_elastic/membership.hpp"
+
+namespace {
+
+using namespace dist;
+using namespace dist::elastic;
+
+std::atomic<ElasticAgent*> agent_to_tell = nullptr;
+std::atomic<int> signal_that_came = 0;
+
+// The first asks the agent to end, which leaves its workers time for it; the second is an order.
+extern "C" void on_signal(int number) {
+    if (signal_that_came.exchange(number) != 0) {
+        _exit(128 + number);  // the workers end with this process
+    }
+    if (ElasticAgent* const agent = agent_to_tell) {
+        agent->interrupt(number);
+    }
+}
+
+/// The machine's clock. Who waits by it for others waits no longer when a signal has come.
+class WakingClock : public SteadyClock {
+  public:
+    void sleep(Duration duration) override {
+        constexpr Duration kSlice{50};
+        while (duration > Duration(0) && signal_that_came == 0) {
+            SteadyClock::sleep(std::min(duration, kSlice));
+            duration -= kSlice;
+        }
+        if (signal_that_came != 0) {
+            throw Error("a signal came");
+        }
+    }
+};
+
+/// Serves the store, where its host is this machine and no other agent on it does.
+std::unique_ptr<TcpStoreServer> serve_store(LaunchOptions& options) {
+    if (options.host.empty()) {
+        auto server = std::make_unique<TcpStoreServer>();
+        options.host = "127.0.0.1";
+        options.port = server->port();
+        return server;
+    }
+    if (!is_this_machine(options.host)) {
+        return nullptr;
+    }
+    try {
+        return std::make_unique<TcpStoreServer>(options.port);
+    } catch (const Error&) {
+        return nullptr;  // another agent of this machine does
+    }
+}
+
+/// Tells workers where their round meets.
+class LaunchedWorkers : public WorkerGroup {
+  public:
+    LaunchedWorkers(const LaunchOptions& options, WorkerLogs& logs)
+        : run_(options.run), logs_(logs), processes_(logs.keep(options.command)) {}
+
+    void start(const WorkerRound& round, int restarts) override {
+        setenv("STORE_PREFIX", round_prefix(run_, round.number).c_str(), 1);
+        logs_.begin(round);
+        processes_.start(round, restarts);
+    }
+    std::vector<WorkerEnd> ended() override { return processes_.ended(); }
+    void signal(int number) override { processes_.signal(number); }
+
+  private:
+    std::string run_;
+    WorkerLogs& logs_;
+    WorkerProcesses processes_;
+};
+
+RendezvousSettings settings_of(const LaunchOptions& options) {
+    constexpr Clock::Duration kPoll{100};
+    return {
+        .min_nodes = options.min_nodes,
+        .max_nodes = options.max_nodes,
+        .last_call = options.last_call,
+        .join_timeout = options.join_timeout,
+        .heartbeat = options.heartbeat,
+        .dead_after = options.heartbeat * options.missed_heartbeats,
+        .poll = std::min(kPoll, options.heartbeat)};
+}
+
+std::string name_of_node(const std::string& address) {
+    return address + ":" + std::to_string(getpid()) + ":" + std::to_string(std::random_device()());
+}
+
+void catch_signals() {
+    struct sigaction action = {};
+    action.sa_handler = on_signal;
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        sigaction(number, &action, nullptr);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int launch(LaunchOptions options) {
+    catch_signals();
+    const auto server = serve_store(options);
+    const std::string address =
+        options.address.empty() ? address_towards(options.host, options.port) : options.address;
+    setenv("MASTER_ADDR", options.host.c_str(), 1);
+    setenv("MASTER_PORT", std::to_string(options.port).c_str(), 1);
+    setenv("NODE_ADDR", address.c_str(), 1);
+    setenv("TORCHELASTIC_RUN_ID", options.run.c_str(), 1);
+    setenv("TORCHELASTIC_MAX_RESTARTS", std::to_string(options.max_restarts).c_str(), 1);
+
+    WakingClock waiting;
+    SteadyClock clock;
+    TcpStore store(options.host, options.port, options.join_timeout);
+    Membership rounds(
+        store, options.run, name_of_node(address), options.workers, settings_of(options), waiting
+    );
+    WorkerLogs logs(options.logs);
+    LaunchedWorkers workers(options, logs);
+    Story story(options, logs);
+    ElasticAgent agent(
+        rounds, workers, clock,
+        {.max_restarts = options.max_restarts,
+         .monitor_interval = options.monitor_interval,
+         .grace = options.grace},
+        [&](const AgentLogEntry& entry) { story.tell(entry); }
+    );
+    agent_to_tell = &agent;
+    if (signal_that_came != 0) {
+        agent.interrupt(signal_that_came);
+    }
+    story.waits_for_nodes();
+    const AgentResult result = agent.run();
+    agent_to_tell = nullptr;
+    const int status = story.end(result);
+    if (server != nullptr && result.end == AgentEnd::succeeded) {
+        SteadyClock().sleep(
+            settings_of(options).poll * 5
+        );  // the other nodes still have to read that all is done
+    }
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return launch(parse_launch({argv + 1, argv + argc}));
+    } catch (const std::invalid_argument& error) {
+        std::fprintf(stderr, "launch: %s\n", error.what());
+        return 2;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "launch: %s\n", error.what());
+        return signal_that_came != 0 ? 128 + signal_that_came : 1;
+    }
+}

@@ -1,0 +1,209 @@
+#include "course/elastic/launch_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+
+namespace dist::elastic {
+namespace {
+
+using Duration = LaunchOptions::Duration;
+
+std::optional<int> whole(std::string_view text) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool good = error == std::errc() && end == text.data() + text.size();
+    return good ? std::optional(number) : std::nullopt;
+}
+
+void read_nodes(const std::string& text, LaunchOptions& options) {
+    const std::size_t colon = text.find(':');
+    const auto least = whole(text.substr(0, colon));
+    const auto most = colon == std::string::npos ? least : whole(text.substr(colon + 1));
+    if (!least || !most || *least < 1 || *most < *least) {
+        throw std::invalid_argument("--nnodes " + text + ": give N, or MIN:MAX, as in 1:4");
+    }
+    options.min_nodes = *least;
+    options.max_nodes = *most;
+}
+
+void read_endpoint(const std::string& text, LaunchOptions& options) {
+    const std::size_t colon = text.rfind(':');
+    const auto port = colon == std::string::npos ? options.port : whole(text.substr(colon + 1));
+    constexpr int kPorts = 65535;
+    if (colon == 0 || text.empty() || !port || *port < 1 || *port > kPorts) {
+        throw std::invalid_argument(
+            "--rdzv-endpoint " + text + ": give HOST:PORT, as in node1:29400"
+        );
+    }
+    options.host = text.substr(0, colon);
+    options.port = *port;
+}
+
+Duration seconds(const std::string& name, const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    constexpr double kMost = 1e9;
+    if (text.empty() || *end != '\0' || !(number >= 0 && number <= kMost)) {
+        throw std::invalid_argument(name + " " + text + ": give seconds, as in 0.5");
+    }
+    constexpr double kMilliseconds = 1000;
+    return Duration(std::llround(number * kMilliseconds));
+}
+
+/// join_timeout=60,last_call_timeout=1
+void read_conf(const std::string& text, LaunchOptions& options) {
+    const std::map<std::string, Duration*> times = {
+        {"join_timeout", &options.join_timeout},
+        {"last_call_timeout", &options.last_call},
+        {"keep_alive_interval", &options.heartbeat}};
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
+        const std::size_t equals = std::min(part.find('='), part.size());
+        const std::string name = part.substr(0, equals);
+        const std::string value = part.substr(std::min(equals + 1, part.size()));
+        if (const auto time = times.find(name); time != times.end()) {
+            *time->second = seconds("--rdzv-conf " + name, value);
+        } else if (name == "keep_alive_max_attempt" && whole(value).value_or(0) >= 2) {
+            options.missed_heartbeats = *whole(value);
+        } else {
+            throw std::invalid_argument(
+                "--rdzv-conf " + part +
+                ": there is join_timeout, last_call_timeout, keep_alive_interval, all in seconds, "
+                "and "
+                "keep_alive_max_attempt, a number from 2 on"
+            );
+        }
+        begin = end + 1;
+    }
+    if (options.heartbeat <= Duration(0)) {
+        throw std::invalid_argument("--rdzv-conf keep_alive_interval: give seconds above 0");
+    }
+}
+
+void declare(CLI::App& app, LaunchOptions& options) {
+    app.option_defaults()->group("Launch");
+    const auto text = [&](const char* names, const char* what, const char* type,
+                          const char* otherwise,
+                          const std::function<void(const std::string&)>& read) {
+        app.add_option_function<std::string>(names, read, what)
+            ->type_name(type)
+            ->default_str(otherwise);
+    };
+    const auto number = [&](const char* names, int& value, const char* what, int least) {
+        constexpr int kMost = 4096;
+        app.add_option(names, value, what)
+            ->check(CLI::Range(least, kMost))
+            ->type_name("N")
+            ->capture_default_str();
+    };
+    text(
+        "--nnodes", "How many nodes: N, or MIN:MAX; with MAX free, nodes may come later", "N", "1",
+        [&](const std::string& value) { read_nodes(value, options); }
+    );
+    number(
+        "--nproc-per-node,--nproc_per_node", options.workers, "Worker processes of this node", 1
+    );
+    number(
+        "--max-restarts,--max_restarts", options.max_restarts,
+        "How often this node's workers are started again after one has failed; nodes that come or "
+        "go cost none",
+        0
+    );
+    app.add_option(
+           "--rdzv-id,--rdzv_id", options.run,
+           "Names the job: the same on all its nodes, and on no others"
+    )
+        ->type_name("ID")
+        ->capture_default_str();
+    text(
+        "--rdzv-endpoint,--rdzv_endpoint",
+        "Where the nodes meet: the agent that runs on HOST serves the store there; default: this "
+        "machine alone",
+        "HOST:PORT", "", [&](const std::string& value) { read_endpoint(value, options); }
+    );
+    text(
+        "--rdzv-conf,--rdzv_conf",
+        "join_timeout=600,last_call_timeout=30,keep_alive_interval=5,keep_alive_max_attempt=3",
+        "NAME=VALUE,...", "", [&](const std::string& value) { read_conf(value, options); }
+    );
+    text(
+        "--monitor-interval,--monitor_interval", "From one look at the workers to the next",
+        "SECONDS", "0.1",
+        [&](const std::string& value) {
+            options.monitor_interval = std::max(seconds("--monitor-interval", value), Duration(1));
+        }
+    );
+    text(
+        "--grace", "From SIGTERM to SIGKILL, for workers that are told to end", "SECONDS", "30",
+        [&](const std::string& value) { options.grace = seconds("--grace", value); }
+    );
+    app.add_option(
+           "--local-addr,--local_addr", options.address,
+           "Of this machine, as others reach it; default: its address on the way to the store"
+    )
+        ->type_name("ADDRESS");
+    app.add_option(
+           "--log-dir,--log_dir", options.logs,
+           "Keeps what workers write to standard error, in a file for each rank and round"
+    )
+        ->type_name("DIR");
+    app.add_flag_callback(
+        "--standalone", [&] { options.host.clear(); }, "This machine alone, on any free port"
+    );
+}
+
+}  // namespace
+
+LaunchOptions parse_launch(const std::vector<std::string>& words) {
+    CLI::App app("", "launch");
+    app.prefix_command();
+    app.set_help_flag();
+    LaunchOptions options;
+    declare(app, options);
+    std::vector<const char*> arguments = {"launch"};
+    for (const std::string& word : words) {
+        arguments.push_back(word.c_str());
+    }
+    try {
+        app.parse(static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::ParseError& error) {
+        throw std::invalid_argument(error.what());
+    }
+    options.command = app.remaining();
+    if (!options.command.empty() && options.command.front() == "--") {
+        options.command.erase(options.command.begin());
+    }
+    if (!options.command.empty() && options.command.front().starts_with("-")) {
+        throw std::invalid_argument(options.command.front() + ": launch has no such option");
+    }
+    if (options.command.empty()) {
+        throw std::invalid_argument(
+            "there is no program: launch OPTIONS -- train --checkpoint DIR ..."
+        );
+    }
+    if (options.run.empty() || options.run.find('/') != std::string::npos) {
+        throw std::invalid_argument("--rdzv-id " + options.run + ": give a name without /");
+    }
+    if (options.max_nodes > 1 && options.host.empty()) {
+        throw std::invalid_argument(
+            "--nnodes above 1 needs --rdzv-endpoint HOST:PORT, where the nodes meet"
+        );
+    }
+    return options;
+}
+
+std::string launch_help() {
+    LaunchOptions options;
+    CLI::App app;
+    app.set_help_flag();
+    declare(app, options);
+    return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
+}
+
+}  // namespace dist::elastic

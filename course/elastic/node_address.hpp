@@ -1,0 +1,16 @@
+// Who this machine is to the others.
+#pragma once
+
+#include <string>
+
+namespace dist::elastic {
+
+/// Whether `host` is a name or an address of this machine.
+bool is_this_machine(const std::string& host);
+
+/// The address of this machine from which it reaches host and port; nothing is sent.
+///
+/// Errors  Error, which names the host, if there is no such one.
+std::string address_towards(const std::string& host, int port);
+
+}  // namespace dist::elastic
