@@ -51,14 +51,16 @@ std::vector<std::string> environment_of(const WorkerRound& round, int local_rank
         variables.emplace(text.substr(0, end), text.substr(std::min(end + 1, text.size())));
     }
     std::vector<std::string> texts;
+    texts.reserve(variables.size());
     for (const auto& [name, value] : variables) {
-        texts.push_back(name + "=" + value);
+        texts.emplace_back(name).append("=").append(value);
     }
     return texts;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     std::vector<char*> pointers;
+    pointers.reserve(texts.size() + 1);
     for (std::string& text : texts) {
         pointers.push_back(text.data());
     }

@@ -31,6 +31,8 @@ class WorkerProcesses : public WorkerGroup {
 
     /// Kills those that live.
     ~WorkerProcesses() override;
+    WorkerProcesses(const WorkerProcesses&) = delete;
+    WorkerProcesses& operator=(const WorkerProcesses&) = delete;
 
     void start(const WorkerRound& round, int restarts) override;
 

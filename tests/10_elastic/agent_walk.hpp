@@ -241,7 +241,7 @@ class Walk {
     [[nodiscard]] std::string way_to(std::size_t at) const {
         std::string way;
         for (; at > 0; at = from_[at].world) {
-            way = from_[at].move + "; " + way;
+            way.insert(0, from_[at].move + "; ");
         }
         return way;
     }
