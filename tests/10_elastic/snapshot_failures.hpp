@@ -121,7 +121,6 @@ inline void destroyed_with_an_error(const Communicator& comm) {
     const fs::path folder = impossible_folder(comm);
     Training training(comm);
     {
-        const CrashMeans crash("as if the destructor threw what wait() has to throw");
         Snapshots snapshots(folder, comm);
         training.is_taken(snapshots, 1);
     }
