@@ -80,6 +80,24 @@ inline void full_at_any_byte(int full, const Communicator& comm) {
     }
 }
 
+/// Step 1 is written, and of step 2 no message arrives.
+inline void messages_fail(const Communicator& comm) {
+    const fs::path folder = empty_folder(comm);
+    Snapshots snapshots(folder, comm);
+    Training training(comm);
+    written(snapshots, training, 1, comm);
+    Answer got;
+    {
+        const FailingMessages failing;
+        training.is_taken(snapshots, 2);
+        got = tried([&] { snapshots.wait(); });
+    }
+    barrier(comm);
+    INFO("step 2 is taken while all messages fail; then wait(): " << got.text);
+    CHECK(got.what == kError);
+    check_snapshot(folder, 1, comm);
+}
+
 /// Rank `bad` has a part that is no tensor.
 inline void copy_fails(int bad, const Communicator& comm) {
     const bool is_bad = comm.rank() == bad;

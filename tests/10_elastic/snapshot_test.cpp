@@ -166,6 +166,10 @@ TEST_CASE("what cannot be written is an error of the next take or wait, on all r
     });
 }
 
+TEST_CASE("a message that fails is the error that save_sharded throws: a dist::Error") {
+    on_ranks({2, 3}, [](const Communicator& comm) { messages_fail(comm); });
+}
+
 TEST_CASE("a disk that is full at any byte leaves the files of the snapshot before") {
     on_ranks({2, 1}, [](const Communicator& comm) {
         for (int full = 0; full < comm.size(); ++full) {
