@@ -100,8 +100,8 @@ TEST_CASE("heartbeat: a process that stood still takes nobody else for dead") {
     in_one_thread([] {
         for (const int misses : {2, 3}) {
             HeartbeatScene scene(4, with_misses(misses));
-            scene.pass(505ms);
-            INFO("misses: " << misses << "; at 505 ms all processes stand still for an hour");
+            scene.pass(555ms);
+            INFO("misses: " << misses << "; at 555 ms all processes stand still for an hour");
             scene.network.now += 1h;
             scene.pass(1000ms);
             REQUIRE(scene.is({}));
