@@ -142,6 +142,7 @@ inline void lives_of_ranks() {
             const int misses = 2 + static_cast<int>(seed % 3);
             HeartbeatScene scene(p, with_misses(misses));
             std::vector<RightLooks> right;
+            right.reserve(static_cast<std::size_t>(p));
             for (int rank = 0; rank < p; ++rank) {
                 right.emplace_back(scene, rank, misses);
             }
