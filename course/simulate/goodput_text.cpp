@@ -3,26 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 namespace dist::cli {
 namespace {
 
 constexpr double kGood = 0.9;  // what Llama 3 reports
 
-std::string in_percent(double share) {
-    return fmt::format("{:.1f}", 100 * share);
+std::string in_percent(double share, int decimals = 1) {
+    return fmt::format("{:.{}f}", 100 * share, decimals);
+}
+
+/// A job with quorum_step is near 100 %.
+std::string quorum_in_percent(double share) {
+    return in_percent(share, 2);
 }
 
 std::string head_of(const GoodputWanted& wanted) {
     const FailingJob& job = wanted.job;
-    std::vector<std::string> restarts;
-    for (const double restart_s : wanted.restarts_s) {
-        restarts.push_back(duration_in_words(restart_s));
-    }
-    const std::string after = fmt::format("{}", fmt::join(restarts, " or "));
+    const bool several = wanted.restarts_s.size() > 1;
+    const std::string after =
+        several ? "a column's time" : duration_in_words(wanted.restarts_s.front());
     return fmt::format(
         "# goodput in %: {} ranks train, and one fails every {}; {} failures, seed {}\n"
         "# restart: all stop, and after {} go on from the last checkpoint; one takes {}\n"
@@ -47,23 +48,25 @@ std::string beside_formulas(const GoodputSurvey& survey) {
 
 /// Of several: a column each.
 std::string by_restart_time(const GoodputSurvey& survey, const GoodputWanted& wanted) {
-    const auto cell = [](double goodput) {
-        return fmt::format("{:>8}{}", in_percent(goodput), goodput > kGood ? '*' : ' ');
+    const auto cell = [](double goodput, const std::string& percent) {
+        return fmt::format("{:>8}", (goodput > kGood ? "*" : "") + percent);
     };
     const std::size_t rows = survey.intervals.size() / wanted.restarts_s.size();
     std::string text = "# restart in";
     for (const double restart_s : wanted.restarts_s) {
-        text += fmt::format("{:>8} ", duration_in_words(restart_s));
+        text += fmt::format("{:>8}", duration_in_words(restart_s));
     }
     for (std::size_t row = 0; row < rows; ++row) {
         text += fmt::format("\n{:>12}", duration_in_words(survey.intervals[row].interval_s));
         for (std::size_t i = row; i < survey.intervals.size(); i += rows) {
-            text += cell(survey.intervals[i].restart);
+            const double goodput = survey.intervals[i].restart;
+            text += cell(goodput, in_percent(goodput));
         }
     }
     text += fmt::format("\n{:>12}", "quorum_step");
     for (std::size_t i = 0; i < survey.intervals.size(); i += rows) {
-        text += cell(survey.intervals[i].quorum);
+        const double goodput = survey.intervals[i].quorum;
+        text += cell(goodput, quorum_in_percent(goodput));
     }
     return text +
            fmt::format("\n# rows: interval between checkpoints; *: above {:.0f} %\n", 100 * kGood);
@@ -74,8 +77,9 @@ std::string line_over_ranks(const GoodputPoint& point) {
     return fmt::format(
         "{:>8} {:>12} {:>9} {:>9} {:>7} {:>12} {:>8}\n", point.job.ranks,
         duration_in_words(point.job.mtbf_s), duration_in_words(point.interval_s),
-        in_percent(point.restart), in_percent(point.daly), quorum ? in_percent(point.quorum) : "-",
-        quorum ? in_percent(point.quorum_formula) : "-"
+        in_percent(point.restart), in_percent(point.daly),
+        quorum ? quorum_in_percent(point.quorum) : "-",
+        quorum ? quorum_in_percent(point.quorum_formula) : "-"
     );
 }
 
@@ -128,7 +132,7 @@ std::string table_of(const GoodputSurvey& survey, const GoodputWanted& wanted) {
     text += fmt::format(
         "# on other numbers of ranks, of which each fails as often, at Daly's interval:\n"
         "{:>8} {:>12} {:>9} {:>9} {:>7} {:>12} {:>8}\n",
-        "# ranks", "fails every", "interval", "simulated", "Daly", "quorum_step", "formula"
+        "#  ranks", "fails every", "interval", "simulated", "Daly", "quorum_step", "formula"
     );
     for (const GoodputPoint& point : survey.over_ranks) {
         text += line_over_ranks(point);
