@@ -49,6 +49,7 @@ std::vector<GoodputPoint> points_of(
     const double quorum = job.replicas > 0 ? quorum_goodput(job, failures) : 0;
     const double formula = job.replicas > 0 ? quorum_formula(job) : 0;
     std::vector<GoodputPoint> points;
+    points.reserve(intervals_s.size());
     for (const double interval_s : intervals_s) {
         points.push_back(
             {job, interval_s, restart_goodput(job, interval_s, failures),
