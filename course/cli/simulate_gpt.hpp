@@ -43,8 +43,11 @@ struct TrainOutputs {
 /// `arguments` live as long as the command.
 void add_gpt_options(Command& train, GptArguments& arguments);
 
-/// Errors  UsageError for an option that goes with the other kind of model only
-void expect_options_of(const Command& train, bool gpt);
+/// What simulate train is asked for: a step of a model of pictures, layouts of a GPT, or what failures cost.
+enum class TrainQuestion { pictures, gpt, failures };
+
+/// Errors  UsageError for an option that goes with another question only
+void expect_options_of(const Command& train, TrainQuestion question);
 
 /// Errors  UsageError; CommandError if no layout fits
 void simulate_gpt(

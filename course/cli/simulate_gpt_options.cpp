@@ -84,7 +84,7 @@ void add_gpt_options(Command& train, GptArguments& arguments) {
         .group(group);
 }
 
-void expect_options_of(const Command& train, bool gpt) {
+void expect_options_of(const Command& train, TrainQuestion question) {
     constexpr std::array kOfPictures = {"--forward", "--backward",  "--optimizer", "--data",
                                         "--log",     "--bucket-mb", "--parallel",  "--mine",
                                         "--as",      "--compute",   "--platform"};
@@ -95,17 +95,31 @@ void expect_options_of(const Command& train, bool gpt) {
                                    "--flops",       "--memory",          "--memory-bandwidth",
                                    "--efficiency",  "--per-node",        "--inside-latency",
                                    "--published",   "--inside-bandwidth"};
-    const auto refuse = [&](const auto& options, const char* models) {
+    constexpr std::array kOfBoth = {"--batch", "--model", "--latency", "--bandwidth"};
+    constexpr std::array kOfFailures = {
+        "--checkpoint-seconds", "--restart-seconds", "--intervals", "--step-seconds",
+        "--replicas",           "--failures",        "--seed"};
+    const auto refuse = [&](const auto& options, const char* why) {
         for (const char* const option : options) {
             if (train.given(option)) {
-                throw UsageError(fmt::format("{} goes with {} only", option, models));
+                throw UsageError(fmt::format("{} {}", option, why));
             }
         }
     };
-    if (gpt) {
-        refuse(kOfPictures, "models of pictures");
-    } else {
-        refuse(kOfGpt, "--model gpt");
+    switch (question) {
+        case TrainQuestion::pictures:
+            refuse(kOfGpt, "goes with --model gpt only");
+            refuse(kOfFailures, "goes with --mtbf only");
+            break;
+        case TrainQuestion::gpt:
+            refuse(kOfPictures, "goes with models of pictures only");
+            refuse(kOfFailures, "goes with --mtbf only");
+            break;
+        case TrainQuestion::failures:
+            refuse(kOfPictures, "does not go with --mtbf");
+            refuse(kOfGpt, "does not go with --mtbf");
+            refuse(kOfBoth, "does not go with --mtbf");
+            break;
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "course/algorithms/collective_names.hpp"
 #include "course/build/setup.hpp"
+#include "course/cli/simulate_goodput.hpp"
 #include "course/cli/simulate_gpt.hpp"
 #include "course/cli/simulated_cluster.hpp"
 #include "course/cli/tested_answer.hpp"
@@ -44,6 +45,7 @@ struct SimulateTrainArguments {
     std::string csv;
     std::string svg;
     GptArguments gpt;
+    GoodputArguments goodput;
 };
 
 constexpr int kMostAtOnce = 1'000'000;  // pictures of a batch, MiB of a bucket
@@ -193,6 +195,12 @@ void add_measured(Command& command, SimulateTrainArguments& arguments) {
         .capture_default_str();
 }
 
+TrainQuestion question_of(const Command& command, const std::string& model) {
+    return command.given("--mtbf") || command.given("--mtbf-of-rank") ? TrainQuestion::failures
+           : model == "gpt"                                           ? TrainQuestion::gpt
+                                                                      : TrainQuestion::pictures;
+}
+
 constexpr const char* kHelp =
     "Each rank computes for the time that was measured. Each collective takes the time\n"
     "of the course's ring on the simulated cluster. They follow each other as in train:\n"
@@ -220,7 +228,7 @@ Command add_simulate_train(Command& simulate, Context& context) {
     auto command = simulate.add_subcommand(
         "train",
         "Predict images a second on a cluster, from what a step takes on one rank; or the layouts "
-        "of a GPT"
+        "of a GPT; or what failures of ranks cost"
     );
     auto arguments = std::make_shared<SimulateTrainArguments>();
     add_measured(command, *arguments);
@@ -243,19 +251,27 @@ Command add_simulate_train(Command& simulate, Context& context) {
     command.add_option("--as", arguments->as, "Use this file in place of that exercise's own");
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the table as CSV");
-    command.add_option("--svg", arguments->svg, "Draw images a second against ranks, or layouts");
+    command.add_option(
+        "--svg", arguments->svg, "Draw images a second against ranks, layouts, or goodput"
+    );
     add_gpt_options(command, arguments->gpt);
-    command.footer(std::string(kHelp) + kGptHelp);
+    add_goodput_options(command, arguments->goodput);
+    command.footer(std::string(kHelp) + kGptHelp + kGoodputHelp);
     command.callback([&context, arguments, command] {
-        const bool gpt = arguments->model == "gpt";
-        expect_options_of(command, gpt);
-        if (gpt) {
-            simulate_gpt(
-                context, command, arguments->gpt,
-                {arguments->batch, arguments->cluster, arguments->csv, arguments->svg}
-            );
-        } else {
-            simulate_train(context, *arguments, command.given("--batch"));
+        const TrainQuestion question = question_of(command, arguments->model);
+        expect_options_of(command, question);
+        const TrainOutputs shared = {
+            arguments->batch, arguments->cluster, arguments->csv, arguments->svg};
+        switch (question) {
+            case TrainQuestion::pictures:
+                simulate_train(context, *arguments, command.given("--batch"));
+                break;
+            case TrainQuestion::gpt:
+                simulate_gpt(context, command, arguments->gpt, shared);
+                break;
+            case TrainQuestion::failures:
+                simulate_goodput(context, command, arguments->goodput, shared);
+                break;
         }
     });
     return command;

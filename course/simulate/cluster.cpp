@@ -114,6 +114,12 @@ double parse_seconds(const std::string& option, const std::string& text) {
     return parse(option, text, kUnits, "2us, 0.5ms or 1s");
 }
 
+double parse_duration(const std::string& option, const std::string& text) {
+    constexpr std::array kUnits = {Unit{"", 1.0},   Unit{"s", 1.0},    Unit{"ms", 1e-3},
+                                   Unit{"m", 60.0}, Unit{"h", 3600.0}, Unit{"d", 86400.0}};
+    return parse(option, text, kUnits, "3.1h, 5m, 60s or 54d");
+}
+
 double parse_bytes_per_s(const std::string& option, const std::string& text) {
     constexpr std::array kUnits = {
         Unit{"B", 1.0},        Unit{"KB", 1e3},       Unit{"MB", 1e6},      Unit{"GB", 1e9},

@@ -26,6 +26,10 @@ struct Cluster {
 /// Errors  UsageError, which names `option`; so do the next ones
 double parse_seconds(const std::string& option, const std::string& text);
 
+/// "3.1h", "5m", "60s", "54d", or a number of seconds alone.
+/// Errors  UsageError
+double parse_duration(const std::string& option, const std::string& text);
+
 /// "10Gbit", "1.25GB", "200MB": bytes in a second; K, M, G for powers of 1000, as networks count.
 /// Errors  UsageError
 double parse_bytes_per_s(const std::string& option, const std::string& text);

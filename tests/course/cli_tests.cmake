@@ -59,6 +59,16 @@ add_dependencies(gpt_layouts_test shardlings_cli)
 add_test(NAME gpt_layouts COMMAND gpt_layouts_test)
 set_tests_properties(gpt_layouts PROPERTIES LABELS cli TIMEOUT 300)
 
+# simulate train --mtbf: failures, formulas, and the command.
+add_executable(goodput_test EXCLUDE_FROM_ALL goodput_test.cpp goodput_command_test.cpp)
+target_link_libraries(goodput_test PRIVATE
+  dist_catch2_main dist::cli dist::plots dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(goodput_test PRIVATE
+  REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+add_dependencies(goodput_test shardlings_cli)
+add_test(NAME goodput COMMAND goodput_test)
+set_tests_properties(goodput PROPERTIES LABELS cli TIMEOUT 300)
+
 # trace: from logs to pictures; and the command itself.
 add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp trace_command_test.cpp)
 target_link_libraries(trace_test PRIVATE
