@@ -16,7 +16,7 @@ std::optional<Quorum> quorum(
 }
 
 struct QuorumStep::State {
-    // TODO: what a step has to know from begin() until should_commit() returns.
+    // what a step has to know from begin() until should_commit() returns
 };
 
 QuorumStep::QuorumStep(std::span<float> state, std::int64_t step) {

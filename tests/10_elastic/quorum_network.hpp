@@ -68,14 +68,14 @@ class QuorumTransport : public BarrierTransport {
     QuorumTransport& operator=(const QuorumTransport&) = delete;
 
     Request isend(std::span<const std::byte> data, int dst, std::uint32_t group, int tag) override {
-        constexpr std::size_t kLong = 1000;
+        constexpr std::size_t kSlowFrom = 1000;
         network_.live(me_);
         if (fate_.messages == fate_.dies_after) {
             tear(data, dst, group, tag);
             fate_.die();
         }
         Request request;
-        if (network_.bytes_per_ms > 0 && data.size() > kLong) {
+        if (network_.bytes_per_ms > 0 && data.size() > kSlowFrom) {
             const auto ms = static_cast<std::int64_t>(data.size() / network_.bytes_per_ms);
             request = std::make_shared<dist::Pending>();
             network_.wire.push_back(
