@@ -84,7 +84,7 @@ inline void rules(const std::vector<Rule>& all) {
     on_ranks({1}, [&](const Communicator&) {
         for (Rule rule : all) {
             for (std::size_t turn = 0; turn < rule.replicas.size(); ++turn) {
-                std::ranges::rotate(rule.replicas, rule.replicas.begin() + 1);
+                std::rotate(rule.replicas.begin(), rule.replicas.begin() + 1, rule.replicas.end());
                 const auto got = quorum(rule.replicas, rule.previous, rule.settings, kNow);
                 const Comparison result{
                     got == rule.expected,
