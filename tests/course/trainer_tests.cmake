@@ -51,6 +51,13 @@ if(LibTorch_FOUND)
   set_tests_properties(train_tcp PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   add_test(NAME train_tcp_ends COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_ends_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_tcp_ends PROPERTIES LABELS "course;trainer" TIMEOUT 900)
+  add_test(NAME launch COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_test.sh $<TARGET_FILE:shardlings_cli>)
+  set_tests_properties(launch PROPERTIES LABELS "course;trainer" TIMEOUT 900)
+  foreach(parallel IN ITEMS ddp zero3)
+    add_test(NAME launch_nodes_${parallel}
+      COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_nodes_test.sh $<TARGET_FILE:shardlings_cli> ${parallel})
+    set_tests_properties(launch_nodes_${parallel} PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
+  endforeach()
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
   set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
