@@ -17,6 +17,7 @@ namespace dist {
 /// Keeps the last operations of one rank. Several threads may call at the same time: collectives
 /// run in background threads, and who dumps is another one.
 ///
+/// Cost    no message; memory for the operations that it keeps, however many there were.
 /// Source  PyTorch, torch/csrc/distributed/c10d/FlightRecorder.hpp.
 class FlightRecorder {
   public:

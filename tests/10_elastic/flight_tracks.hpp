@@ -173,7 +173,7 @@ inline Comparison same_findings(const Findings& got, const std::vector<Found>& e
     }
     const std::string found = text_of(all);
     const std::string wanted = text_of(expected);
-    return {found == wanted, "expected " + wanted + "\n  got " + found};
+    return {found == wanted, "expected " + wanted + ", got " + found};
 }
 
 /// What each rank noted, in lines that people can read.
