@@ -75,7 +75,7 @@ class QuorumScene {
         throw Killed();
     }
 
-    void require(const Life& life, const Comparison& result) {
+    void demand(const Life& life, const Comparison& result) {
         if (!result) {
             fail("replica " + life.name + ": " + result.text);
         }
@@ -94,7 +94,7 @@ class QuorumScene {
         }
     }
 
-    void sleep(std::size_t who, Ms duration) {
+    void wait_for(std::size_t who, Ms duration) {
         time_.sleep(duration);
         if (lives[who].fate.is_dead) {
             throw Killed();
@@ -150,7 +150,7 @@ class QuorumScene {
             if (const auto next = quorum(replicas(), previous, settings, time_.now())) {
                 tell(*next);
             }
-            sleep(who, place.told ? 0ms : 10ms);
+            wait_for(who, place.told ? 0ms : 10ms);
         }
         return *std::exchange(place.told, std::nullopt);
     }
@@ -183,18 +183,18 @@ class QuorumScene {
     void live(std::size_t who) {
         constexpr std::size_t kMost = 20;
         Life& life = lives[who];
-        sleep(who, life.comes);
-        sleep(who, life.asks);
+        wait_for(who, life.comes);
+        wait_for(who, life.asks);
         QuorumStep step(life.state);
         bool failed = false;
         while (life.step < training.steps) {
             if (life.step == life.at) {
-                sleep(who, std::exchange(life.stands_still, 0ms));
+                wait_for(who, std::exchange(life.stands_still, 0ms));
             }
             const Quorum quorum = ask(who, failed);
             attempt(who, quorum, step);
             failed = !life.commits.back();
-            require(life, {life.commits.size() < kMost, "tries again and again"});
+            demand(life, {life.commits.size() < kMost, "tries again and again"});
         }
         life.ended = time_.now();
         places_[who].transport.reset();
@@ -204,13 +204,13 @@ class QuorumScene {
         Life& life = lives[who];
         const int rank = connect(who, quorum);
         const Row before = life.state;
-        sleep(who, life.begins);
+        wait_for(who, life.begins);
         if (!quorum.heals(rank)) {
             same_as_others(begun_, quorum, life, "begins");
         }
         step.begin(quorum, *places_[who].transport);
         Row gradient = training.gradient(quorum, rank);
-        sleep(who, life.computes);
+        wait_for(who, life.computes);
         std::span<float> rest = gradient;
         for (const std::size_t layer : training.layers) {
             step.all_reduce(rest.first(layer));
@@ -220,10 +220,10 @@ class QuorumScene {
             step.report_error();
         }
         life.commits.push_back(step.should_commit());
-        sleep(who, 0ms);
+        wait_for(who, 0ms);
         life.step = step.step();
         if (quorum.heals(rank)) {
-            require(life, is_whole(quorum, life, before));
+            demand(life, is_whole(quorum, life, before));
         }
         if (life.commits.back()) {
             take(life, quorum, gradient);
@@ -232,12 +232,12 @@ class QuorumScene {
 
     void take(Life& life, const Quorum& quorum, const Row& gradient) {
         const std::string number = std::to_string(quorum.step + 1);
-        require(
+        demand(
             life, {life.step == quorum.step + 1,
                    "has taken step " + number + ", and step() is " + std::to_string(life.step)}
         );
         const Comparison mean = training.is_mean(gradient, quorum);
-        require(life, {mean.equal, "step " + number + ", " + mean.text});
+        demand(life, {mean.equal, "step " + number + ", " + mean.text});
         for (std::size_t i = 0; i < gradient.size(); ++i) {
             life.state[i] += gradient[i];
         }
@@ -252,7 +252,7 @@ class QuorumScene {
             rows.try_emplace({quorum.number, quorum.step}, life.name, life.state).first->second;
         const Comparison result = same(life.state, row);
         const std::string number = std::to_string(quorum.step + 1);
-        require(
+        demand(
             life,
             {result.equal, std::string(what) + " step " + number +
                                " with other weights than replica " + other + ": " + result.text}

@@ -194,10 +194,10 @@ TEST_CASE(
                 INFO(p << " replicas, 3 steps, of 60 and 12 floats; replica " << life.name);
                 const bool is_first = life.name == "a";
                 const long others = p - 1;
-                const long votes = 3 * (is_first ? others : 1) * (p > 1 ? 1 : 0);
+                const long votes = p > 1 ? 3 * (is_first ? others : 1L) : 0L;
                 const long copies = is_first ? others : 0;
-                CHECK(life.fate.sent == 3 * 2 * 2 * others + votes + copies);
-                const long floats = 3 * 2 * others * (60 + 12) / p + copies * (72 + 3);
+                CHECK(life.fate.sent == 2L * 3 * 2 * others + votes + copies);
+                const long floats = 2L * 3 * others * 72 / p + copies * 75;
                 CHECK(life.fate.sent_bytes <= 4 * floats + 16 * votes);
             }
         }
