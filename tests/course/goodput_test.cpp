@@ -162,6 +162,7 @@ TEST_CASE("the best interval is Young's to first order, and Daly's as he publish
         1 - young_goodput(job, young_interval_s(job)) - job.restart_s / job.mtbf_s ==
         Approx(std::sqrt(2 * 60 / job.mtbf_s))
     );
+    CHECK(young_goodput(job, 30) == 0);  // a checkpoint takes twice as long
     // his figures 3 to 5: checkpoints of 5 minutes
     job.checkpoint_s = 300;
     for (const auto& [mtbf_s, minutes] :
