@@ -96,7 +96,7 @@ Words Membership::State::say(const std::function<void(Word&)>& change) {
 // Says how many workers there are here, and waits until all have said so, or the round is over.
 Words Membership::State::hear_all() {
     for (;;) {
-        const Words words = say([&](Word& mine) { mine.workers = workers; });
+        Words words = say([&](Word& mine) { mine.workers = workers; });
         if (words.round != round.number || words.all_said() || !rendezvous.stay()) {
             return words;
         }
