@@ -43,12 +43,16 @@ class FlightRecorder {
     ///
     /// Errors  std::invalid_argument if the group is not known.
     std::int64_t schedule(
-        const std::string& group, const FlightCall& call, SourceLine where = SourceLine::here()
+        const std::string& group,
+        const FlightCall& call,
+        const SourceLine& where = SourceLine::here()
     );
 
     /// The same for a send or receive.
     std::int64_t schedule_p2p(
-        const std::string& group, const FlightCall& call, SourceLine where = SourceLine::here()
+        const std::string& group,
+        const FlightCall& call,
+        const SourceLine& where = SourceLine::here()
     );
 
     /// Notes that an operation starts, or completes, now; it need not be the oldest. One that has

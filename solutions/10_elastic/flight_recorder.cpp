@@ -82,6 +82,7 @@ Findings differing(const Group& group, std::int64_t number) {
         by_call[entry->call].push_back(rank);
     }
     std::vector<std::vector<int>> sides;  // the largest first
+    sides.reserve(by_call.size());
     for (const auto& [call, ranks] : by_call) {
         sides.push_back(ranks);
     }
@@ -231,13 +232,13 @@ void FlightRecorder::add_group(const std::string& name, const std::vector<int>& 
 }
 
 std::int64_t FlightRecorder::schedule(
-    const std::string& group, const FlightCall& call, SourceLine where
+    const std::string& group, const FlightCall& call, const SourceLine& where
 ) {
     return note(group, call, where, false);
 }
 
 std::int64_t FlightRecorder::schedule_p2p(
-    const std::string& group, const FlightCall& call, SourceLine where
+    const std::string& group, const FlightCall& call, const SourceLine& where
 ) {
     return note(group, call, where, true);
 }

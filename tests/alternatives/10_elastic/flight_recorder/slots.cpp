@@ -196,13 +196,13 @@ void FlightRecorder::add_group(const std::string& name, const std::vector<int>& 
 }
 
 std::int64_t FlightRecorder::schedule(
-    const std::string& group, const FlightCall& call, SourceLine where
+    const std::string& group, const FlightCall& call, const SourceLine& where
 ) {
     return note(group, call, where, false);
 }
 
 std::int64_t FlightRecorder::schedule_p2p(
-    const std::string& group, const FlightCall& call, SourceLine where
+    const std::string& group, const FlightCall& call, const SourceLine& where
 ) {
     return note(group, call, where, true);
 }
