@@ -73,6 +73,39 @@ std::unique_ptr<TcpStoreServer> serve_store(LaunchOptions& options) {
     }
 }
 
+RendezvousSettings settings_of(const LaunchOptions& options) {
+    constexpr Clock::Duration kPoll{100};
+    return {
+        .min_nodes = options.min_nodes,
+        .max_nodes = options.max_nodes,
+        .last_call = options.last_call,
+        .join_timeout = options.join_timeout,
+        .heartbeat = options.heartbeat,
+        .dead_after = options.heartbeat * options.missed_heartbeats,
+        .poll = std::min(kPoll, options.heartbeat)};
+}
+
+/// Connects to the store, whose host may come later. A store that then does not answer for as long as a node may be silent is gone.
+std::unique_ptr<TcpStore> connect_store(
+    const LaunchOptions& options, const RendezvousSettings& settings
+) {
+    SteadyClock clock;
+    const Clock::Duration patience =
+        std::max<Clock::Duration>(settings.dead_after, std::chrono::seconds(1));
+    const Clock::Duration deadline = clock.now() + settings.join_timeout;
+    for (;;) {
+        try {
+            return std::make_unique<TcpStore>(
+                options.host, options.port, std::min(patience, settings.join_timeout)
+            );
+        } catch (const Timeout&) {
+            if (signal_that_came != 0 || clock.now() >= deadline) {
+                throw;
+            }
+        }
+    }
+}
+
 /// Tells workers where their round meets.
 class LaunchedWorkers : public WorkerGroup {
   public:
@@ -92,18 +125,6 @@ class LaunchedWorkers : public WorkerGroup {
     WorkerLogs& logs_;
     WorkerProcesses processes_;
 };
-
-RendezvousSettings settings_of(const LaunchOptions& options) {
-    constexpr Clock::Duration kPoll{100};
-    return {
-        .min_nodes = options.min_nodes,
-        .max_nodes = options.max_nodes,
-        .last_call = options.last_call,
-        .join_timeout = options.join_timeout,
-        .heartbeat = options.heartbeat,
-        .dead_after = options.heartbeat * options.missed_heartbeats,
-        .poll = std::min(kPoll, options.heartbeat)};
-}
 
 std::string name_of_node(const std::string& address) {
     return address + ":" + std::to_string(getpid()) + ":" + std::to_string(std::random_device()());
@@ -131,9 +152,9 @@ int launch(LaunchOptions options) {
 
     WakingClock waiting;
     SteadyClock clock;
-    TcpStore store(options.host, options.port, options.join_timeout);
+    const auto store = connect_store(options, settings_of(options));
     Membership rounds(
-        store, options.run, name_of_node(address), options.workers, settings_of(options), waiting
+        *store, options.run, name_of_node(address), options.workers, settings_of(options), waiting
     );
     WorkerLogs logs(options.logs);
     LaunchedWorkers workers(options, logs);

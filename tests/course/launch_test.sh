@@ -86,7 +86,7 @@ for signal in INT TERM; do
     status=0
     wait $! || status=$?
     [ "$status" -eq $((128 + $(kill -l $signal))) ] || fail "SIG$signal: it ends with $status"
-    [ "$(grep -c told "$work/out")" = 2 ] || fail "SIG$signal does not come to the workers: $(cat "$work/out")"
+    [ "$(grep -cx told "$work/out")" = 2 ] || fail "SIG$signal does not come to the workers: $(cat "$work/out")"
 done
 # an agent that is killed takes its workers with it
 script='sleep 47.11'
