@@ -64,7 +64,7 @@ if(LibTorch_FOUND)
   # files, pipes and terminals; runs that go on
   add_test(NAME train_screen COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_screen_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_screen PROPERTIES LABELS "course;trainer" TIMEOUT 600)
-  add_dependencies(trainer_runs_test shardlings_cli)
+  add_dependencies(trainer_runs_test shardlings_cli launch trainer_own)
   # The longest first, the others beside it.
   set_tests_properties(course.trainer_runs_test PROPERTIES COST 100)
   foreach(part mesh refusal resume)
