@@ -28,7 +28,7 @@ One agent runs on each node. It starts --nproc-per-node ranks, without mpirun, a
 fails, or a node comes or goes, ends the others and starts all anew, from the last checkpoint:
 
   ./shardlings launch --nproc-per-node 4 --max-restarts 3 -- train --checkpoint run --save-every 20
-  ./shardlings launch --nnodes 1:4 --nproc-per-node 2 --max-restarts 3 --rdzv-id job1 \\
+  ./shardlings launch --nnodes 1:4 --nproc-per-node 2 --max-restarts 3 --rdzv-id job1 \
       --rdzv-endpoint node1:29400 -- train --global-batch 128 --checkpoint /shared/run
 
 The second line is given on each node. Any program may stand in the place of train: it finds RANK,
