@@ -69,7 +69,7 @@ std::vector<std::string> used_by_training(const std::vector<std::string>& words)
         throw UsageError("launch: the transport carries what is in the host's memory: --device cpu"
         );
     }
-    return way_of(options.parallel).uses;
+    return used_by(options);
 }
 
 void launch(Context& context, const std::string& stack, std::vector<std::string> words) {

@@ -92,12 +92,19 @@ trainer::Options read_trainer_options(const std::vector<std::string>& words) {
     return options;
 }
 
+std::vector<std::string> used_by(const trainer::Options& options) {
+    std::vector<std::string> used = way_of(options.parallel).uses;
+    if (options.global_batch) {
+        used.emplace_back("elastic_sampler");
+    }
+    return used;
+}
+
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_trainer_options(words);
-    const trainer::Way& way = way_of(read.parallel);
     Ranks ranks = ranks_for(options, read);
     expect_rank_count(ranks);
-    std::vector<std::string> used = way.uses;
+    std::vector<std::string> used = used_by(read);
     const bool own = options.transport == "tcp";
     if (own) {
         expect_one_machine(ranks, read);

@@ -24,6 +24,9 @@ struct TrainOptions {
 /// Errors  UsageError
 trainer::Options read_trainer_options(const std::vector<std::string>& words);
 
+/// The exercises that a training with these options calls.
+std::vector<std::string> used_by(const trainer::Options& options);
+
 /// Builds the trainer, and runs it on the terminal; `words` are its own options.
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words);
 
