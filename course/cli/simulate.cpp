@@ -11,6 +11,7 @@
 #include "course/algorithms/collective_names.hpp"
 #include "course/build/setup.hpp"
 #include "course/cli/command.hpp"
+#include "course/cli/simulate_paper.hpp"
 #include "course/cli/simulate_train.hpp"
 #include "course/cli/simulated_cluster.hpp"
 #include "course/cli/tested_answer.hpp"
@@ -35,6 +36,7 @@ struct SimulateArguments {
     std::string algorithms;
     std::string peers = "ompi";
     bool by_formula = false;
+    std::string paper;
     std::string csv;
     std::string svg;
 };
@@ -108,7 +110,7 @@ void expect_possible(const Context& context, const Simulation& wanted) {
 void simulate(Context& context, const SimulateArguments& arguments, bool peers_named) {
     if (arguments.name.empty()) {
         throw UsageError(fmt::format(
-            "simulate what? A collective ({}), an exercise, or train",
+            "simulate what? A collective ({}), an exercise, train, or --paper list",
             fmt::join(lab::kCollectiveNames, ", ")
         ));
     }
@@ -172,6 +174,10 @@ void add_simulate(Command& app, Context& context) {
         "--formula", arguments->by_formula,
         "Only calculate what the formulas give, for any number of ranks"
     );
+    command.add_option(
+        "--paper", arguments->paper,
+        "Show what others have published beside these formulas; --paper list names all"
+    );
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the times as CSV");
     command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");
@@ -187,12 +193,19 @@ void add_simulate(Command& app, Context& context) {
         "nodes, GB/s the bytes that the busiest rank must send, over the time, and formula\n"
         "is there for ring and hierarchical.\n"
         "  ./shardlings simulate all_reduce --nodes 2,16 --per-node 8\n"
+        "  ./shardlings simulate --paper playbook\n"
         "simulate train predicts a training step from such times: simulate train --help"
     );
     const Command train = add_simulate_train(command, context);
-    command.callback([&context, arguments, peers, train] {
-        if (!train.parsed()) {
+    command.callback([&context, arguments, command, peers, train] {
+        if (train.parsed()) {
+            return;
+        }
+        if (arguments->paper.empty()) {
             simulate(context, *arguments, peers.count() > 0);
+        } else {
+            expect_paper_alone(command);
+            simulate_paper(context, arguments->paper, arguments->csv);
         }
     });
 }

@@ -113,9 +113,20 @@ std::string remarks_on_auto(const Measured& measured) {
     return text;
 }
 
+/// Why the columns of ratios are empty, where they are.
+std::string remark_on_ratios(const Measured& measured) {
+    const auto is_base = [](const Algorithm& algorithm) {
+        return algorithm.name == kFirst || algorithm.name == "mpi";
+    };
+    if (measured.algorithms.size() < 2 || std::ranges::any_of(measured.algorithms, is_base)) {
+        return "";
+    }
+    return "# no ratios: they are to naive and to mpi, and neither is among --algorithms\n";
+}
+
 std::string footer(const Measured& measured) {
     const std::size_t width = name_width(measured);
-    std::string text = remarks_on_auto(measured);
+    std::string text = remarks_on_auto(measured) + remark_on_ratios(measured);
     for (const std::string& line : unsettled_in_words(measured)) {
         text += fmt::format("# {}\n", line);
     }

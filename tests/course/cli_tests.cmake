@@ -69,6 +69,16 @@ add_dependencies(goodput_test shardlings_cli)
 add_test(NAME goodput COMMAND goodput_test)
 set_tests_properties(goodput PROPERTIES LABELS cli TIMEOUT 300)
 
+# simulate --paper: published figures beside ours.
+add_executable(papers_test EXCLUDE_FROM_ALL papers_test.cpp)
+target_link_libraries(papers_test PRIVATE
+  dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(papers_test PRIVATE
+  REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+add_dependencies(papers_test shardlings_cli)
+add_test(NAME papers COMMAND papers_test)
+set_tests_properties(papers PROPERTIES LABELS cli TIMEOUT 300)
+
 # trace: from logs to pictures; and the command itself.
 add_executable(trace_test EXCLUDE_FROM_ALL trace_test.cpp trace_command_test.cpp)
 target_link_libraries(trace_test PRIVATE

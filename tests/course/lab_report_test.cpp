@@ -62,6 +62,16 @@ TEST_CASE("the table has nccl-tests' columns first, a line a point, and remarks 
     CHECK(to_table(example()).find("# mine is left out: a reason") != std::string::npos);
 }
 
+TEST_CASE("the table says why it has no ratios") {
+    const std::string said = "# no ratios: they are to naive and to mpi";
+    Measured measured = example();
+    CHECK(to_table(measured).find(said) == std::string::npos);
+    measured.algorithms = find_algorithms(measured.collective, {"ring", "tree"});
+    CHECK(to_table(measured).find(said) != std::string::npos);
+    measured.algorithms.pop_back();  // one alone has none, and nobody expects one
+    CHECK(to_table(measured).find(said) == std::string::npos);
+}
+
 TEST_CASE("CSV has one line for the names and one for each point, all with as many commas") {
     const std::vector<std::string> lines = lines_of(to_csv({example()}));
     REQUIRE(lines.size() == 7);

@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "course/parallel/mesh_shape.hpp"
 #include "tests/course/mesh_records.hpp"
+
+using dist::trainer::describe;
 
 namespace {
 
@@ -33,12 +36,25 @@ TEST_CASE("gradients of experts on ranks of their own are those of one process",
          )) {
         check_as_one_process(record);
     }
-    for (const auto& record : trained_with(
-             8, with_each(
-                    kExperts + "--balance 0 ",
-                    {"dp=2,pp=2,ep=2", "dp=2,ep=4", "dp=2,cp=2,ep=2", "pp=2,tp=2,ep=2"}
-                )
-         )) {
+}
+
+TEST_CASE("gradients of experts on every mesh of 8 ranks are too", "[mesh]") {
+    std::vector<std::string> meshes;
+    for (const int ep : {2, 4}) {
+        for (const int pp : {1, 2}) {  // layers
+            for (const int cp : {1, 2, 4}) {
+                for (const int tp : {1, 2, 4}) {
+                    if (8 % (ep * pp * cp * tp) == 0) {
+                        const int dp = 8 / (ep * pp * cp * tp);
+                        meshes.push_back(describe({.tp = tp, .cp = cp, .ep = ep, .dp = dp, .pp = pp}
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    REQUIRE(meshes.size() == 13);
+    for (const auto& record : trained_with(8, with_each(kExperts + "--balance 0 ", meshes))) {
         check_as_one_process(record);
     }
 }
