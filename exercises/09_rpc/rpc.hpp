@@ -25,8 +25,8 @@ namespace dist {
 ///
 /// When a rank has died, all calls to it fail at once, those under way and later ones, and no others.
 ///
-/// While it waits it looks for messages, and sleeps by the clock between two looks in vain: some hundred times in a row for
-/// 0 ms, which lets others go on, then for 1 ms each. So an answer that comes soon is not slept away.
+/// While it waits it looks for messages, and sleeps by the clock between two looks in vain: some thousand times in a row
+/// for 0 ms, which lets others go on, then for 1 ms each. So an answer that comes soon is not slept away.
 ///
 /// After a graceful shutdown(), from which all ranks have returned, the agent may go. Otherwise receives are posted, and it
 /// stays where it is until nobody uses the transport any more. A Reply may be there longer: then it does nothing.

@@ -16,9 +16,9 @@
 namespace dist {
 namespace {
 
-constexpr int kHeads = 0;    // tag of messages that begin with a head
-constexpr int kBodies = 1;   // tag of long bodies: each follows its head
-constexpr int kLooks = 300;  // in vain, one after the other, before it sleeps
+constexpr int kHeads = 0;     // tag of messages that begin with a head
+constexpr int kBodies = 1;    // tag of long bodies: each follows its head
+constexpr int kLooks = 3000;  // in vain, one after the other, before it sleeps
 
 // Where a rank stands that has nothing to do: how often it has called each rank (kDead: that one has died, and nothing more
 // will come from it), then how often each rank has called it.

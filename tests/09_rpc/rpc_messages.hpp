@@ -63,11 +63,11 @@ inline void hundred_megabytes() {
     RpcScene scene(2);
     REQUIRE(scene.play([](RpcPlace& me) {
         me.agent->define("much", [](int, std::span<const std::byte> arguments) {
-            return Bytes(arguments.size() == kMuch ? kMuch - 1 : 0);
+            return Bytes(arguments.size() / 10);
         });
         if (me.rank == 0) {
             const Bytes answer = me.agent->rpc_sync(1, "much", Bytes(kMuch));
-            must(answer.size() == kMuch - 1, "of 100 MB something else arrives");
+            must(answer.size() == kMuch / 10, "of 100 MB another length arrives");
         }
         me.agent->shutdown();
     }));
@@ -127,6 +127,17 @@ inline void takes_no_time(std::uint64_t seed) {
                                                 text_of(me.now()) + ": they are slept away"
             );
         }
+        me.agent->shutdown();
+    }));
+}
+
+inline void sleeps_when_it_is_long(std::uint64_t seed) {
+    RpcScene scene(1, seed);
+    REQUIRE(scene.play([](RpcPlace& me) {
+        std::vector<Held> held;
+        define_hold(*me.agent, held);
+        me.clock.is_alone = true;
+        ends_at(me, me.begin(0, "hold", "", 2000ms), 2000ms, "RpcTimeout");
         me.agent->shutdown();
     }));
 }

@@ -251,7 +251,8 @@ class RpcTransport : public Transport {
     Clock::Duration looked_{-1};
 };
 
-/// The clock of a rank that may die. A sleep of 0 ms lets others go on, unless nothing has moved since all of them could.
+/// The clock of a rank that may die. A sleep of 0 ms lets others go on; when nothing has moved since all of them could, it
+/// takes as long as one of 1 ms, as where others have the processor.
 class RpcClock : public Clock {
   public:
     RpcClock(RpcNetwork& network, int rank) : network_(network), rank_(rank) {}
@@ -259,15 +260,14 @@ class RpcClock : public Clock {
     Duration now() override { return network_.time.now() + std::chrono::hours(rank_); }
 
     void sleep(Duration duration) override {
-        const int kPasses = 4 * network_.size();
-        const bool is_new = network_.moves != moves_ || network_.time.now() != slept_;
-        passes_ = is_new ? 0 : passes_ + 1;
+        passes_ = network_.moves == moves_ && duration == Duration(0) ? passes_ + 1 : 0;
         moves_ = network_.moves;
-        slept_ = network_.time.now();
         if (duration > Duration(0)) {
             network_.time.sleep(duration + late);
-        } else if (passes_ < kPasses) {
+        } else if (passes_ < 4 * network_.size()) {
             network_.time.pass();
+        } else if (!is_alone) {
+            network_.time.sleep(Duration(1) + late);
         }
         network_.live(rank_);
         if (late == Duration(0) && network_.time.now() > Duration(16'000 / network_.size())) {
@@ -275,14 +275,14 @@ class RpcClock : public Clock {
         }
     }
 
-    Duration late{0};  // so much longer than it should each sleep takes
+    Duration late{0};       // so much longer than it should each sleep takes
+    bool is_alone = false;  // nobody else needs the processor: a sleep of 0 ms takes no time
 
   private:
     RpcNetwork& network_;
     int rank_;
-    int passes_ = 0;
+    int passes_ = 0;  // sleeps of 0 ms since anything has moved
     long moves_ = -1;
-    Duration slept_{-1};
 };
 
 }  // namespace dist::harness

@@ -38,7 +38,7 @@ TEST_CASE("rpc: a call costs a message there and one back, and one more each if 
     with_seeds(one_message_each);
 }
 
-TEST_CASE("rpc: 100 MB go there, and come back") {
+TEST_CASE("rpc: 100 MB go there, and 10 MB come back") {
     on_ranks({1}, [](const Communicator&) { hundred_megabytes(); });
 }
 
@@ -52,6 +52,10 @@ TEST_CASE("rpc: a rank that serves in shutdown() sends nothing but its answers")
 
 TEST_CASE("rpc: an answer that comes at once is not slept away") {
     with_seeds(takes_no_time);
+}
+
+TEST_CASE("rpc: a rank that waits for long sleeps between two looks") {
+    with_seeds(sleeps_when_it_is_long);
 }
 
 TEST_CASE("rpc: what a function throws is thrown here, with where it was thrown first") {
