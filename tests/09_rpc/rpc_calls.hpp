@@ -36,7 +36,7 @@ inline void values(std::uint64_t seed) {
     for (const int p : {1, 2, 3, 4}) {
         INFO("ranks: " << p);
         RpcScene scene(p, seed, 5ms);
-        REQUIRE(scene.play([](RpcPlace& me) {
+        const Comparison played = scene.play([](RpcPlace& me) {
             me.agent->define("where", [&](int caller, std::span<const std::byte> arguments) {
                 return to_bytes(
                     std::to_string(caller) + " to " + std::to_string(me.rank) + ": " +
@@ -59,13 +59,14 @@ inline void values(std::uint64_t seed) {
                 must_be(end_of(*me.agent, other), "answer: " + value + "c", "what test waits for");
             }
             me.agent->shutdown();
-        }));
+        });
+        REQUIRE(played);
     }
 }
 
 inline void calls_itself(std::uint64_t seed) {
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         if (me.rank == 0) {
             int runs = 0;
             me.agent->define("count", [&](int caller, std::span<const std::byte>) {
@@ -86,7 +87,8 @@ inline void calls_itself(std::uint64_t seed) {
             me.clock.sleep(50ms);
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 /// "down" calls its caller back with one less, until nothing is left.
@@ -107,16 +109,17 @@ inline void define_down(RpcPlace& me, int (*next)(const RpcPlace& me, int caller
 inline void nests(std::uint64_t seed) {
     {
         RpcScene scene(2, seed, 3ms);
-        REQUIRE(scene.play([](RpcPlace& me) {
+        const Comparison played = scene.play([](RpcPlace& me) {
             define_down(me, [](const RpcPlace&, int caller) { return caller; });
             if (me.rank == 0) {
                 must_be(me.call(1, "down", "5"), "answer: 101010", "0 calls 1, which calls 0, ...");
             }
             me.agent->shutdown();
-        }));
+        });
+        REQUIRE(played);
     }
     RpcScene scene(3, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_down(me, [](const RpcPlace& here, int) { return (here.rank + 1) % here.p; });
         const std::string expected = me.rank == 0 ? "12012" : me.rank == 1 ? "20120" : "01201";
         must_be(
@@ -124,13 +127,14 @@ inline void nests(std::uint64_t seed) {
             "all ranks call the next one at the same time, and so on"
         );
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void any_order(std::uint64_t seed) {
     constexpr std::size_t kCalls = 10;  // of each callee
     RpcScene scene(3, seed, 5ms);
-    REQUIRE(scene.play([&](RpcPlace& me) {
+    const Comparison played = scene.play([&](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         if (me.rank == 0) {
@@ -154,14 +158,15 @@ inline void any_order(std::uint64_t seed) {
             }
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void in_order(std::uint64_t seed) {
     for (const Ms busy : {0ms, 60ms}) {
         INFO("rank 1 serves from " << text_of(busy) << " on");
         RpcScene scene(2, seed, 5ms);
-        REQUIRE(scene.play([&](RpcPlace& me) {
+        const Comparison played = scene.play([&](RpcPlace& me) {
             std::string order;
             me.agent->define("note", [&](int, std::span<const std::byte> arguments) {
                 order += to_text(arguments.first(1));
@@ -176,13 +181,14 @@ inline void in_order(std::uint64_t seed) {
             }
             me.agent->shutdown();
             must_be(order, me.rank == 1 ? "abcdefgh" : "", "the order in which calls begin");
-        }));
+        });
+        REQUIRE(played);
     }
 }
 
 inline void two_agents(std::uint64_t seed) {
     RpcScene scene(2, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         RpcAgent other(me.transport, 6, me.clock);
         bool is_over = false;
         for (RpcAgent* agent : {me.agent.get(), &other}) {
@@ -218,7 +224,8 @@ inline void two_agents(std::uint64_t seed) {
         }
         me.agent->shutdown();
         other.shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 }  // namespace dist::harness

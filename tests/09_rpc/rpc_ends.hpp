@@ -50,7 +50,7 @@ inline void waits_for_the_last(std::uint64_t seed) {
     for (int last = 0; last < 3; ++last) {
         INFO("rank " << last << " comes last");
         RpcScene scene(3, seed, 3ms);
-        REQUIRE(scene.play([&](RpcPlace& me) {
+        const Comparison played = scene.play([&](RpcPlace& me) {
             define_echo(*me.agent);
             if (me.rank == last) {
                 me.serve_until(100ms);
@@ -65,7 +65,8 @@ inline void waits_for_the_last(std::uint64_t seed) {
                                        std::to_string(last) + " comes at 100 ms, and calls it then"
             );
             must(me.now() <= 100ms + 2 * kSoon, "it leaves shutdown() too late");
-        }));
+        });
+        REQUIRE(played);
     }
 }
 
@@ -73,7 +74,7 @@ inline void waits_for_the_last(std::uint64_t seed) {
 inline void waits_for_what_functions_call(std::uint64_t seed) {
     RpcScene scene(4, seed);
     Log log;
-    REQUIRE(scene.play([&](RpcPlace& me) {
+    const Comparison played = scene.play([&](RpcPlace& me) {
         me.agent->define("note", [&](int, std::span<const std::byte>) {
             ++log.run;
             return Bytes();
@@ -95,7 +96,8 @@ inline void waits_for_what_functions_call(std::uint64_t seed) {
         }
         me.agent->shutdown();
         log.leaves(me);
-    }));
+    });
+    REQUIRE(played);
 }
 
 /// Functions call others, of which some call others, and nobody waits.
@@ -114,7 +116,7 @@ inline void waits_for_all(std::uint64_t seed, bool one_dies) {
         const auto draw = [&](int end) {
             return static_cast<int>(seeded_bits(chance, ++drawn) % static_cast<unsigned>(end));
         };
-        REQUIRE(scene.play([&](RpcPlace& me) {
+        const Comparison played = scene.play([&](RpcPlace& me) {
             me.agent->define("spread", [&](int, std::span<const std::byte> arguments) {
                 const int left = std::stoi(to_text(arguments));
                 for (int i = draw(3); left > 0 && i > 0; --i) {
@@ -129,7 +131,8 @@ inline void waits_for_all(std::uint64_t seed, bool one_dies) {
             }
             me.agent->shutdown();
             log.leaves(me);
-        }));
+        });
+        REQUIRE(played);
         for (int src = 0; src < p && !one_dies; ++src) {
             for (int dst = 0; dst < p; ++dst) {
                 INFO("from rank " << src << " to rank " << dst);
@@ -145,7 +148,7 @@ inline void waits_for_no_dead(std::uint64_t seed) {
         INFO("rank " << dead << " dies");
         RpcScene scene(4, seed, 3ms);
         scene.dies[dead] = 50ms;
-        REQUIRE(scene.play([&](RpcPlace& me) {
+        const Comparison played = scene.play([&](RpcPlace& me) {
             define_echo(*me.agent);
             const int next = (dead + 1) % 4;
             if (me.rank == dead && dead % 2 == 0) {
@@ -164,7 +167,8 @@ inline void waits_for_no_dead(std::uint64_t seed) {
                     ". The last that lives comes "
                     "at 100 ms"
             );
-        }));
+        });
+        REQUIRE(played);
     }
 }
 
@@ -182,7 +186,7 @@ inline std::string refusal(RpcPlace& me, int to = 0) {
 
 inline void leaves_at_once(std::uint64_t seed) {
     RpcScene scene(2, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         int runs = 0;
         me.agent->define("count", [&](int, std::span<const std::byte>) {
             ++runs;
@@ -206,13 +210,14 @@ inline void leaves_at_once(std::uint64_t seed) {
             must(begins(end, "RpcTimeout"), "a call to a rank that is gone ends by " + end);
             me.agent->shutdown(false);
         }
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void refuses_after_the_end(std::uint64_t seed) {
     RpcScene scene(2, seed, 3ms);
     std::vector<Held> held;  // longer than the agents
-    REQUIRE(scene.play([&](RpcPlace& me) {
+    const Comparison played = scene.play([&](RpcPlace& me) {
         define_hold(*me.agent, held);
         if (me.rank == 0) {
             me.begin(1, "hold", "", 20ms);
@@ -231,12 +236,13 @@ inline void refuses_after_the_end(std::uint64_t seed) {
             held[1].reply({});
             must(me.network.messages() == before, "a reply after the end sends a message");
         }
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void refuses(std::uint64_t seed) {
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         std::string what = "nothing";
         try {
@@ -253,12 +259,13 @@ inline void refuses(std::uint64_t seed) {
             );
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void answers_once(std::uint64_t seed) {
     RpcScene scene(2, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::string second = "nothing";
         me.agent->define_async(
             "twice",
@@ -290,7 +297,8 @@ inline void answers_once(std::uint64_t seed) {
             must(me.network.edge(1, 0).messages == 3, "three calls were answered by more messages");
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 }  // namespace dist::harness

@@ -39,7 +39,7 @@ inline void define_failing(RpcPlace& me) {
 
 inline void errors(std::uint64_t seed) {
     RpcScene scene(3, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_failing(me);
         define_echo(*me.agent);
         if (me.rank == 0) {
@@ -71,7 +71,8 @@ inline void errors(std::uint64_t seed) {
             must_be(me.call(1, "echo", "a"), "answer: a", "a call after all these errors");
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 /// The call ends so that soon, and not before that time.
@@ -87,7 +88,7 @@ inline void ends_at(RpcPlace& me, const RpcFuture& call, Ms when, const std::str
 
 inline void deadlines(std::uint64_t seed) {
     RpcScene scene(2, seed, 1ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         if (me.rank == 0) {
@@ -126,12 +127,13 @@ inline void deadlines(std::uint64_t seed) {
             });
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void default_deadline(std::uint64_t seed) {
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         me.clock.late = 14ms;
@@ -139,12 +141,13 @@ inline void default_deadline(std::uint64_t seed) {
             ends_at(me, me.begin(1, "hold"), 60'000ms, "RpcTimeout");
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void looks_first(std::uint64_t seed) {
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         if (me.rank == 0) {
             const RpcFuture call = me.begin(1, "echo", "a", 50ms);
@@ -155,12 +158,13 @@ inline void looks_first(std::uint64_t seed) {
             );
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void late_answers(std::uint64_t seed) {
     RpcScene scene(2, seed, 3ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         if (me.rank == 0) {
@@ -185,13 +189,14 @@ inline void late_answers(std::uint64_t seed) {
             }
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void dead_callee(std::uint64_t seed) {
     RpcScene scene(4, seed, 3ms);
     scene.dies[2] = 100ms;
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         if (me.rank == 0 || me.rank == 3) {
@@ -221,13 +226,14 @@ inline void dead_callee(std::uint64_t seed) {
             }
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void dead_caller(std::uint64_t seed) {
     RpcScene scene(3, seed, 3ms);
     scene.dies[2] = 100ms;
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         define_echo(*me.agent);
@@ -242,7 +248,8 @@ inline void dead_caller(std::uint64_t seed) {
             held.clear();
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 /// Its answer leaves, and then it dies: some of it may be lost on the way.
@@ -251,7 +258,7 @@ inline void dies_as_it_answers(std::uint64_t seed) {
         INFO("rank 1 dies at " << text_of(when));
         RpcScene scene(3, seed, 5ms);
         scene.dies[1] = when;
-        REQUIRE(scene.play([](RpcPlace& me) {
+        const Comparison played = scene.play([](RpcPlace& me) {
             define_echo(*me.agent);
             if (me.rank != 1) {
                 const std::string much(50'000, 'x');
@@ -263,7 +270,8 @@ inline void dies_as_it_answers(std::uint64_t seed) {
                 );
             }
             me.agent->shutdown();
-        }));
+        });
+        REQUIRE(played);
     }
 }
 

@@ -24,7 +24,7 @@ inline void serve_others(RpcPlace& me) {
 inline void one_message_each(std::uint64_t seed) {
     constexpr std::size_t kName = 4;
     RpcScene scene(2, seed, 2ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         const auto costs = [&](int src, int dst, long before, bool is_short) {
             const long spent = me.network.edge(src, dst).messages - before;
@@ -55,13 +55,14 @@ inline void one_message_each(std::uint64_t seed) {
             serve_others(me);
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void hundred_megabytes() {
     constexpr std::size_t kMuch = 100'000'000;
     RpcScene scene(2);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         me.agent->define("much", [](int, std::span<const std::byte> arguments) {
             return Bytes(arguments.size() / 10);
         });
@@ -70,12 +71,13 @@ inline void hundred_megabytes() {
             must(answer.size() == kMuch / 10, "of 100 MB another length arrives");
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void arguments_are_copied(std::uint64_t seed) {
     RpcScene scene(2, seed, 5ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         for (const std::size_t n : {std::size_t{100}, std::size_t{10'000}}) {
             Bytes arguments(n, std::byte{1});
@@ -87,13 +89,14 @@ inline void arguments_are_copied(std::uint64_t seed) {
             );
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void no_more_in_shutdown(std::uint64_t seed) {
     constexpr long kCalls = 50;
     RpcScene scene(3, seed, 1ms);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         if (me.rank == 0) {
             me.serve_until(50ms);  // until they are in shutdown()
@@ -109,13 +112,14 @@ inline void no_more_in_shutdown(std::uint64_t seed) {
             );
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void takes_no_time(std::uint64_t seed) {
     constexpr int kCalls = 200;
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         define_echo(*me.agent);
         if (me.rank == 0) {
             for (int i = 0; i < kCalls; ++i) {
@@ -128,12 +132,13 @@ inline void takes_no_time(std::uint64_t seed) {
             );
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 inline void sleeps_when_it_is_long(std::uint64_t seed) {
     RpcScene scene(2, seed);
-    REQUIRE(scene.play([](RpcPlace& me) {
+    const Comparison played = scene.play([](RpcPlace& me) {
         std::vector<Held> held;
         define_hold(*me.agent, held);
         me.clock.is_alone = true;
@@ -141,7 +146,8 @@ inline void sleeps_when_it_is_long(std::uint64_t seed) {
             ends_at(me, me.begin(1, "hold", "", 2000ms), 2000ms, "RpcTimeout");
         }
         me.agent->shutdown();
-    }));
+    });
+    REQUIRE(played);
 }
 
 /// Each rank calls the next, which calls it back.
