@@ -1,6 +1,7 @@
 // Uses that come to no good end: given up, left over at the shutdown, or used after it.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <utility>

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <string>
+#include <vector>
 
 #include "tests/09_rpc/reference_world.hpp"
 #include "tests/harness/words/compare.hpp"

@@ -1,6 +1,8 @@
 // What tests of references are written with.
 #pragma once
 
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>

@@ -4,8 +4,14 @@
 #include "exercises/09_rpc/remote_reference.hpp"
 
 #include <algorithm>
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "tests/09_rpc/reference_ends.hpp"
 #include "tests/09_rpc/reference_lives.hpp"
