@@ -1,0 +1,296 @@
+// Ranks that give each other references, in one thread, and a network that delivers, loses and
+// repeats what they say, as a test decides.
+#pragma once
+
+#include <algorithm>
+#include <any>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exercises/09_rpc/remote_reference.hpp"
+#include "tests/harness/words/compare.hpp"
+
+namespace dist::harness {
+
+using namespace std::chrono_literals;
+using Ms = Clock::Duration;
+
+/// A clock that goes on when it is told to.
+class HandClock : public Clock {
+  public:
+    Ms now() override { return time_; }
+    void sleep(Ms duration) override { time_ += duration; }
+
+  private:
+    Ms time_{0};
+};
+
+/// "USER_DELETE", "ACK of USER_DELETE"
+inline std::string text_of(const ControlMessage& message) {
+    const char* const kinds[] = {"FORK_REQUEST", "CHILD_ACCEPT", "USER_DELETE"};
+    const std::string kind = kinds[static_cast<int>(message.kind)];
+    return message.is_ack ? "ACK of " + kind : kind;
+}
+
+inline std::string text_of(const RefCounts& counts) {
+    return std::to_string(counts.owned) + " owned, " + std::to_string(counts.forks) + " forks, " +
+           std::to_string(counts.users) + " users, " + std::to_string(counts.pending) + " pending";
+}
+
+/// "what() of it"; empty: there is none.
+inline std::string text_of(const std::exception_ptr& error) {
+    try {
+        if (error) {
+            std::rethrow_exception(error);
+        }
+    } catch (const Error& thrown) {
+        return thrown.what();
+    }
+    return "";
+}
+
+/// What became of an object.
+struct Fate {
+    bool is_made = false;
+    int freed = 0;
+};
+
+/// A use on a rank, as a function there has it, and what when_confirmed() told it.
+struct Held {
+    RemoteRef ref;
+    std::shared_ptr<std::string> told;  // "confirmed", or an error; empty: nothing yet
+};
+
+/// What is on its way: a control message; or a call, which arrives once.
+struct Letter {
+    enum class Kind { control, make, use };
+
+    Kind kind = Kind::control;
+    ControlMessage control = {};
+    ForkData data = {};
+    int from = 0;
+    int to = 0;
+    std::string name = {};  // "1#3": the third from rank 1
+    Ms arrives{-1};         // for those who play with time; -1: nobody has said when
+};
+
+class RefWorld {
+  public:
+    explicit RefWorld(int ranks, const RetryOptions& retries = {})
+        : sent_(static_cast<std::size_t>(ranks)), held_(static_cast<std::size_t>(ranks)) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            clocks_.push_back(std::make_unique<HandClock>());
+            const auto send = [this, rank](int to, const ControlMessage& message) {
+                log_.push_back(
+                    std::to_string(rank) + " to " + std::to_string(to) + ": " + text_of(message)
+                );
+                post({.control = message, .from = rank, .to = to});
+            };
+            contexts_.push_back(std::make_unique<RefContext>(rank, *clocks_.back(), send, retries));
+        }
+    }
+
+    [[nodiscard]] int size() const { return static_cast<int>(contexts_.size()); }
+    RefContext& at(int rank) { return *contexts_.at(static_cast<std::size_t>(rank)); }
+    std::vector<Held>& uses(int rank) { return held_.at(static_cast<std::size_t>(rank)); }
+    RemoteRef& ref(int rank, std::size_t i = 0) { return uses(rank).at(i).ref; }
+    const std::string& told(int rank, std::size_t i = 0) { return *uses(rank).at(i).told; }
+    Fate& fate(RefId id) { return *fates_.at(id); }
+
+    /// A rank makes an object, and holds a use of it.
+    RefId create(int rank) {
+        const auto fate = std::make_shared<Fate>(Fate{.is_made = true});
+        const RemoteRef ref = at(rank).create(object(fate));
+        fates_[ref.id()] = fate;
+        hold(rank, ref);
+        return ref.id();
+    }
+
+    /// A rank holds a use of an object that a call makes on the owner.
+    RefId remote(int rank, int owner) {
+        const auto [ref, data] = at(rank).remote(owner);
+        fates_[ref.id()] = std::make_shared<Fate>();
+        hold(rank, ref);
+        post({.kind = Letter::Kind::make, .data = data, .from = rank, .to = owner});
+        return ref.id();
+    }
+
+    /// A rank gives another one a use, by a call.
+    void fork(int rank, int to, std::size_t i = 0) {
+        const ForkData data = ref(rank, i).fork_for(to);
+        post({.kind = Letter::Kind::use, .data = data, .from = rank, .to = to});
+    }
+
+    /// A rank uses it no more.
+    void drop(int rank, std::size_t i = 0) {
+        std::vector<Held>& mine = uses(rank);
+        const Held gone = std::move(mine.at(i));
+        mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+
+    /// Takes letter `i` to where it goes.
+    void deliver(std::size_t i = 0) {
+        const Letter letter = letters.at(i);
+        lose(i);
+        RefContext& context = at(letter.to);
+        if (letter.kind == Letter::Kind::control) {
+            context.receive(letter.from, letter.control);
+        } else if (letter.kind == Letter::Kind::use) {
+            hold(letter.to, context.accept(letter.data));
+        } else {
+            const auto fate = fates_.at(letter.data.reference);
+            fate->is_made = true;
+            context.make(letter.data, object(fate));
+        }
+    }
+
+    void lose(std::size_t i = 0) {
+        letters.erase(letters.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+
+    void deliver_all() {
+        for (int turn = 0; !letters.empty(); ++turn) {
+            if (turn == 1000) {
+                note("they send messages without end");
+                return;
+            }
+            deliver();
+            look();
+        }
+    }
+
+    /// Time goes on for a rank, and it ticks.
+    void pass(int rank, Ms duration) {
+        clocks_.at(static_cast<std::size_t>(rank))->sleep(duration);
+        at(rank).tick();
+    }
+
+    /// Delivers all, and lets time go on, until nobody has anything to say any more.
+    void settle() {
+        for (int turn = 0; turn < 8; ++turn) {
+            deliver_all();
+            for (int rank = 0; rank < size(); ++rank) {
+                pass(rank, 10s);
+            }
+        }
+        deliver_all();
+    }
+
+    /// Looks whether an object is gone that is used.
+    void look() {
+        for (const auto& [id, fate] : fates_) {
+            if (fate->freed == 0) {
+                continue;
+            }
+            const std::string what = "the object of reference " + to_string(id) + " is freed, and ";
+            for (int rank = 0; rank < size(); ++rank) {
+                for (const Held& use : uses(rank)) {
+                    if (use.ref.id() == id && (use.told->empty() || *use.told == kConfirmed)) {
+                        note(what + "rank " + std::to_string(rank) + " has a use of it");
+                    }
+                }
+            }
+            for (const Letter& letter : letters) {
+                if (letter.kind == Letter::Kind::use && letter.data.reference == id) {
+                    note(what + "a call brings it to rank " + std::to_string(letter.to));
+                }
+            }
+        }
+    }
+
+    /// What must be when nobody has a use any more.
+    void look_at_end() {
+        for (const auto& [id, fate] : fates_) {
+            if (fate->is_made && fate->freed == 0) {
+                note("nobody uses reference " + to_string(id) + ", and its object is kept");
+            }
+        }
+        for (int rank = 0; rank < size(); ++rank) {
+            if (const RefCounts counts = at(rank).counts(); counts != RefCounts{}) {
+                note(
+                    "all is over, and rank " + std::to_string(rank) + " counts " + text_of(counts)
+                );
+            }
+        }
+    }
+
+    /// Compares what was sent since the last time.
+    Comparison said(std::vector<std::string> expected, bool in_any_order = false) {
+        const auto text = [](const std::vector<std::string>& lines) {
+            std::string all;
+            for (const std::string& line : lines) {
+                all += (all.empty() ? "" : ", ") + line;
+            }
+            return all.empty() ? "nothing" : all;
+        };
+        std::vector<std::string> got = std::exchange(log_, {});
+        if (in_any_order) {
+            std::ranges::sort(got);
+            std::ranges::sort(expected);
+        }
+        return {got == expected, "expected " + text(expected) + "; got " + text(got)};
+    }
+
+    /// The first thing that went wrong.
+    [[nodiscard]] Comparison result() const { return {wrong_.empty(), wrong_}; }
+    [[nodiscard]] bool is_wrong() const { return !wrong_.empty(); }
+    void note(const std::string& wrong) { wrong_ = wrong_.empty() ? wrong : wrong_; }
+
+    static constexpr const char* kConfirmed = "confirmed";
+
+    std::vector<Letter> letters;
+    std::set<int> dead;  // nobody hears them, and they hear nobody
+
+  private:
+    /// An object that notes when it is freed.
+    static std::any object(const std::shared_ptr<Fate>& fate) {
+        return std::shared_ptr<int>(new int(7), [fate](const int* number) {
+            ++fate->freed;
+            delete number;
+        });
+    }
+
+    void post(Letter letter) {
+        const int number = ++sent_.at(static_cast<std::size_t>(letter.from));
+        letter.name = std::to_string(letter.from) + "#" + std::to_string(number);
+        if (!dead.contains(letter.from) && !dead.contains(letter.to)) {
+            letters.push_back(std::move(letter));
+        }
+    }
+
+    void hold(int rank, const RemoteRef& ref) {
+        const auto told = std::make_shared<std::string>();
+        const auto fate = fates_.at(ref.id());
+        ref.when_confirmed([this, rank, told, fate](const std::exception_ptr& error) {
+            if (!told->empty()) {
+                note("rank " + std::to_string(rank) + " is told twice that a use is confirmed");
+            }
+            *told = error ? text_of(error) : kConfirmed;
+            if (!error && (!fate->is_made || fate->freed > 0)) {
+                note(
+                    "rank " + std::to_string(rank) +
+                    " begins with a reference whose object is not there"
+                );
+            }
+        });
+        uses(rank).push_back({ref, told});
+    }
+
+    // what the ranks still say when they are destroyed comes to those above
+    std::map<RefId, std::shared_ptr<Fate>> fates_;
+    std::vector<std::string> log_;
+    std::vector<int> sent_;
+    std::string wrong_;
+    std::vector<std::unique_ptr<HandClock>> clocks_;
+    std::vector<std::unique_ptr<RefContext>> contexts_;
+    std::vector<std::vector<Held>> held_;
+};
+
+}  // namespace dist::harness
