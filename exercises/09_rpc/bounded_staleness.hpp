@@ -28,6 +28,7 @@ namespace dist {
 /// by p once, also where fewer are in it. So with staleness 0 all is as in a synchronous table, bit for
 /// bit. Without a bound no one waits, and each gradient is a step of its own.
 ///
+/// Cost    the table keeps a gradient for each worker at most, as long as it waits.
 /// Source  Ho et al. (2013), "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
 ///         Server", section 2.
 class StaleTable : public ParameterTable {
@@ -71,6 +72,7 @@ class StaleTable : public ParameterTable {
 /// shared  of any length; all ranks give the same memory.
 /// update  as long; nobody else changes it.
 ///
+/// Cost    an atomic addition for each element whose update is not 0. Nobody waits.
 /// Errors  std::invalid_argument for another length.
 /// Source  Niu, Recht, Re, Wright (2011), "HOGWILD!: A Lock-Free Approach to Parallelizing Stochastic
 ///         Gradient Descent", whose updates are sparse, so that two seldom meet.

@@ -95,6 +95,7 @@ class ParameterServer {
 ///         and each of them sends and receives 2p * 4n/S bytes of floats.
 /// Errors  that of the first call that fails. If a server has died, it names that one, at once, also
 ///         where the others would wait for a long time.
+/// Source  Li et al. (2014), "Scaling Distributed Machine Learning with the Parameter Server".
 class ParameterClient {
   public:
     /// From now on it is there: a server that asks is answered by leave(). So it is made before this rank

@@ -101,4 +101,23 @@ inline void lose_a_server(std::uint64_t seed) {
     }
 }
 
+/// Two workers wait at both servers for the third one, which takes longer than their deadline. Then a server dies.
+inline void lose_a_server_while_others_wait(std::uint64_t seed) {
+    for (const std::size_t dying : {0, 1}) {
+        ParameterScene scene(3, 2, 7, seed);
+        scene.workers[2].lingers = 600ms;
+        const int rank = scene.server_rank(dying);
+        scene.dies[rank] = 100ms;
+        INFO(
+            "server " << dying << " of 2, on rank " << rank
+                      << ", dies; the other one's answer must wait"
+        );
+        REQUIRE(scene.play());
+        const std::string end = "rank " + std::to_string(rank) + " has died";
+        for (const int worker : {0, 1, 2}) {
+            REQUIRE(scene.pulled(worker, 1, end));
+        }
+    }
+}
+
 }  // namespace dist::harness

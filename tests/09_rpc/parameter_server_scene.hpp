@@ -36,12 +36,14 @@ inline Row first_row(std::size_t n) {
     return row;
 }
 
-/// Depends on the row, so that a wrong one shows, and is rough, so that the order of sums does.
+/// Depends on the row, so that a wrong one shows; and is rounded in another way in each order of the sum.
 inline Row gradient_of(int worker, const Row& row) {
-    Row gradient(row.size());
+    Row gradient;
     for (std::size_t i = 0; i < row.size(); ++i) {
-        gradient[i] =
-            row[i] / static_cast<float>(3 + 4 * worker) + 1 / static_cast<float>(3 * i + 7);
+        const auto large = static_cast<float>(4096 * (1 - worker));  // 4096, 0, -4096
+        gradient.push_back(
+            large + row[i] / static_cast<float>(3 + 4 * worker) + 1 / static_cast<float>(3 * i + 7)
+        );
     }
     return gradient;
 }
@@ -68,6 +70,7 @@ enum class Moment { begins, has_pulled, has_pushed };
 /// What a worker does, and what came of it.
 struct Worker {
     Ms computes{1};                // in each step
+    Ms lingers{0};                 // in step 1, and longer
     int leaves_at = -1;            // the step that it does not begin
     std::vector<Row> pulled = {};  // version 0, 1, ...
     std::string error = {};
@@ -88,6 +91,7 @@ class ParameterScene {
     int steps = 3;
     std::size_t n;
     Ms servers_begin{0};
+    std::map<int, Ms> dies;  // ranks, and when
     std::vector<Worker> workers;
     std::function<void(int worker, int step, Moment moment)> at = [](int, int, Moment) {};
     VirtualTime time;
@@ -114,6 +118,13 @@ class ParameterScene {
         for (std::size_t server = 0; server < servers_.size(); ++server) {
             plots.emplace_back([this, server] { serve(server); });
             ranks.push_back(server_rank(server));
+        }
+        for (const auto& [rank, when] : dies) {
+            plots.emplace_back([this, rank = rank, when = when] {
+                time.sleep(when);
+                network.kill(rank);
+            });
+            ranks.push_back(rank);
         }
         for (int rank = 0; rank < network.size(); ++rank) {
             rpcs_.push_back(std::make_unique<ParameterRpc>(network, rank));
@@ -247,7 +258,7 @@ class ParameterScene {
                     break;
                 }
                 at(number, step, Moment::has_pulled);
-                time.sleep(self.computes);
+                time.sleep(self.computes + (step == 1 ? self.lingers : 0ms));
                 client.push(step, gradient_of(number, row));
                 at(number, step, Moment::has_pushed);
             }

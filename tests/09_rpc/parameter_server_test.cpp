@@ -267,3 +267,7 @@ TEST_CASE("who leaves before a server asks has left") {
 TEST_CASE("a server that dies is named to all workers, and changes no row of theirs") {
     with_seeds(lose_a_server);
 }
+
+TEST_CASE("a server that dies is named at once, also where another one has no answer yet") {
+    with_seeds(lose_a_server_while_others_wait);
+}
