@@ -17,8 +17,8 @@ namespace dist {
 inline constexpr const char* kPush = "parameters.push";
 /// On a server: takes a step, answers with a row of floats, when there is one for that step.
 inline constexpr const char* kPull = "parameters.pull";
-/// On a worker: takes nothing, answers with nothing, when the worker leaves. So this call is under way as long as the
-/// worker is there, and it fails when the worker dies.
+/// On a worker: takes nothing, answers with nothing, when the worker leaves. So this call is under
+/// way as long as the worker is there, and it fails when the worker dies.
 inline constexpr const char* kStay = "parameters.stay";
 
 inline Bytes bytes_of(std::span<const float> row) {

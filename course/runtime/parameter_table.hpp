@@ -11,8 +11,8 @@
 
 namespace dist {
 
-/// A row of parameters. Workers are numbered from 0. In its step 0, 1, 2, ... a worker pulls the row,
-/// computes a gradient from it, and pushes that.
+/// A row of parameters. Workers are numbered from 0. In its step 0, 1, 2, ... a worker pulls the
+/// row, computes a gradient from it, and pushes that.
 ///
 /// One thread makes all calls, and none of them waits: a pull that has to wait keeps its reader.
 class ParameterTable {

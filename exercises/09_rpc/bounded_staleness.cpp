@@ -7,8 +7,8 @@ struct StaleTable::State {
 };
 
 StaleTable::StaleTable(std::span<float> row, int workers, std::int64_t staleness, Step step) {
-    // TODO: write (1) as a function of a clock. Then ask of each gradient and each reader that waits
-    // whether it still has to, after every call that changes a clock. hogwild_add() comes last.
+    // TODO: write (1) as a function of a clock. After every call that changes a clock, ask of each
+    // gradient and each reader that waits whether it still has to. hogwild_add() comes last.
     throw NotImplemented("bounded_staleness");
 }
 

@@ -9,8 +9,8 @@ struct SynchronousTable::State {
 };
 
 SynchronousTable::SynchronousTable(std::span<float> row, int workers, Step step) {
-    // TODO: first this table, which needs no messages; then the server, which turns calls into calls of
-    // its table; then the client.
+    // TODO: first this table, which needs no messages; then the server, which turns calls into
+    // calls of its table; then the client.
     throw NotImplemented("parameter_server");
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 using Row = std::vector<float>;
 
-// The answers to all; or an error as soon as one has failed, since the others may wait for ever then.
+// The answers to all; or an error as soon as one has failed, since the others may wait for ever
+// then.
 std::vector<Bytes> wait_all(Rpc& rpc, const std::vector<RpcFuture>& calls, Clock& clock) {
     for (;;) {
         const auto open =
@@ -28,10 +29,10 @@ std::vector<Bytes> wait_all(Rpc& rpc, const std::vector<RpcFuture>& calls, Clock
         }
         clock.sleep(Clock::Duration(1));
     }
-    std::vector<Bytes> answers;
-    for (const RpcFuture& call : calls) {
-        answers.push_back(rpc.wait(call));
-    }
+    std::vector<Bytes> answers(calls.size());
+    std::ranges::transform(calls, answers.begin(), [&](const RpcFuture& call) {
+        return rpc.wait(call);
+    });
     return answers;
 }
 

@@ -1,5 +1,5 @@
-// bounded_staleness: the table by plain calls, in a time of the test, beside a model of what must come; then additions to
-// memory to which others add.
+// bounded_staleness: the table by plain calls, in a time of the test, beside a model of what must
+// come; then additions to memory to which others add.
 #include "exercises/09_rpc/bounded_staleness.hpp"
 
 #include <cmath>
@@ -44,7 +44,8 @@ bool converges(int p, double a, std::int64_t staleness) {
     return std::abs(x[0]) < 0.1F;
 }
 
-/// Depends on the row, so that a wrong one shows; and is rounded in another way in each order of the sum.
+/// Depends on the row, so that a wrong one shows; and is rounded in another way in each order of
+/// the sum.
 Row rough(int worker, std::span<const float> row) {
     Row gradient;
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -1,5 +1,5 @@
-// Shared memory in which another rank adds between the read and the write of an addition: what is two steps is always
-// seen as two, and not only when threads happen to meet.
+// Shared memory in which another rank adds between the read and the write of an addition: what is
+// two steps is always seen as two, and not only when threads happen to meet.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,10 @@
 
 namespace dist::harness {
 
-/// A row on a page that cannot be written, and one that cannot be touched. The first write fails: then the other rank adds
-/// to all elements, through an address of its own, the page can be written, and the write is tried again. An atomic
-/// addition sees the new value; a value that was read before is too old.
+/// A row on a page that cannot be written, and one that cannot be touched. The first write fails:
+/// then the other rank adds to all elements, through an address of its own, the page can be
+/// written, and the write is tried again. An atomic addition sees the new value; a value that was
+/// read before is too old.
 class Trap {
   public:
     static constexpr float kOthers = 100;  // that the other rank adds
@@ -69,16 +70,21 @@ class Trap {
         return {reinterpret_cast<float*>(address), 2 * first()};
     }
 
+    [[nodiscard]] bool is_in(std::size_t page, const std::byte* address) const {
+        const std::byte* const begin = row_ + page * page_;
+        return begin <= address && address < begin + page_;
+    }
+
     static void spring(int signal, siginfo_t* info, void*) {
         const auto* const address = static_cast<const std::byte*>(info->si_addr);
         Trap& self = *armed;
-        if (address >= self.row_ && address < self.row_ + self.page_ && self.written_ == 0) {
+        if (self.written_ == 0 && self.is_in(0, address)) {
             self.written_ = 1;
             for (float& element : self.floats(self.others_).first(self.first())) {
                 element += kOthers;
             }
             mprotect(self.row_, self.page_, PROT_READ | PROT_WRITE);
-        } else if (address >= self.row_ + self.page_ && address < self.row_ + 2 * self.page_ && self.touched_ == 0) {
+        } else if (self.touched_ == 0 && self.is_in(1, address)) {
             self.touched_ = 1;
             mprotect(self.row_ + self.page_, self.page_, PROT_READ | PROT_WRITE);
         } else {

@@ -101,7 +101,8 @@ inline void lose_a_server(std::uint64_t seed) {
     }
 }
 
-/// Two workers wait at both servers for the third one, which takes longer than their deadline. Then a server dies.
+/// Two workers wait at both servers for the third one, which takes longer than their deadline. Then
+/// a server dies.
 inline void lose_a_server_while_others_wait(std::uint64_t seed) {
     for (const std::size_t dying : {0, 1}) {
         ParameterScene scene(3, 2, 7, seed);

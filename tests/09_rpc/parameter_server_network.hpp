@@ -1,4 +1,5 @@
-// Calls between threads of a virtual time: counted, late by a seed, and a rank dies when the test says so.
+// Calls between threads of a virtual time: counted, late by a seed, and a rank dies when the test
+// says so.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +63,8 @@ class ParameterNetwork {
         }
     }
 
-    /// It is there 0 to 3 ms later. Calls of one rank on another stay in their order; answers may overtake each other.
+    /// It is there 0 to 3 ms later. Calls of one rank on another stay in their order; answers may
+    /// overtake each other.
     void send(Message message) {
         message.ready = time.now() + Duration(seeded_bits(seed_, ++sent_) % 4);
         for (const Message& before : on_their_way) {

@@ -1,4 +1,5 @@
-// Workers and servers as threads of a virtual time, what each worker pulled, and the training of one process beside it.
+// Workers and servers as threads of a virtual time, what each worker pulled, and the training of
+// one process beside it.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,8 @@ class ParameterScene {
     VirtualTime time;
     ParameterNetwork network;
 
-    // Rank 0 is neither. Workers have the next ranks, the last one first, and then come the servers.
+    // Rank 0 is neither. Workers have the next ranks, the last one first, and then come the
+    // servers.
     [[nodiscard]] int p() const { return static_cast<int>(workers.size()); }
     [[nodiscard]] int worker_rank(int worker) const { return p() - worker; }
     [[nodiscard]] int server_rank(std::size_t server) const {

@@ -1,5 +1,5 @@
-// parameter_server: first the table, by plain calls; then workers and servers that are threads of a virtual time, whose
-// calls are late, and of which one dies.
+// parameter_server: first the table, by plain calls; then workers and servers that are threads of a
+// virtual time, whose calls are late, and of which one dies.
 #include "exercises/09_rpc/parameter_server.hpp"
 
 #include <array>

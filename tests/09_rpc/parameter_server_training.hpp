@@ -26,7 +26,8 @@ inline Row first_row(std::size_t n) {
     return row;
 }
 
-/// Depends on the row, so that a wrong one shows; and is rounded in another way in each order of the sum.
+/// Depends on the row, so that a wrong one shows; and is rounded in another way in each order of
+/// the sum.
 inline Row gradient_of(int worker, const Row& row) {
     Row gradient;
     for (std::size_t i = 0; i < row.size(); ++i) {

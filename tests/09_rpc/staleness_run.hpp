@@ -1,4 +1,5 @@
-// Workers of one table, in a time that is the test's, beside a plain model of what the table must do. One thread.
+// Workers of one table, in a time that is the test's, beside a plain model of what the table must
+// do. One thread.
 #pragma once
 
 #include <algorithm>

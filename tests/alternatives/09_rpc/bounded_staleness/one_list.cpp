@@ -1,5 +1,5 @@
-// All that waits stands in one list, each with the clock that it waits for; the clocks are one array, and who is gone is at
-// no clock. A float is added by comparing and exchanging.
+// All that waits stands in one list, each with the clock that it waits for; the clocks are one
+// array, and who is gone is at no clock. A float is added by comparing and exchanging.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

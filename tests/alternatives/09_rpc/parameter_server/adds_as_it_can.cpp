@@ -1,4 +1,5 @@
-// Adds each gradient to the sum as soon as those of all lower workers are in it; readers stand in order of versions.
+// Adds each gradient to the sum as soon as those of all lower workers are in it; readers stand in
+// order of versions.
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -12,7 +13,8 @@ namespace {
 
 using Row = std::vector<float>;
 
-// The answers to all; or an error as soon as one has failed, since the others may wait for ever then.
+// The answers to all; or an error as soon as one has failed, since the others may wait for ever
+// then.
 std::vector<Bytes> wait_all(Rpc& rpc, const std::vector<RpcFuture>& calls, Clock& clock) {
     for (;;) {
         const auto open =
@@ -27,9 +29,9 @@ std::vector<Bytes> wait_all(Rpc& rpc, const std::vector<RpcFuture>& calls, Clock
         }
         clock.sleep(Clock::Duration(1));
     }
-    std::vector<Bytes> answers;
-    for (const RpcFuture& call : calls) {
-        answers.push_back(rpc.wait(call));
+    std::vector<Bytes> answers(calls.size());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        answers[i] = rpc.wait(calls[i]);
     }
     return answers;
 }
