@@ -123,6 +123,8 @@ inline void stays_failed() {
         driver.pause(50ms);
         driver.scene.note(driver.call("a", at(1), "add", "fifth"));
     };
+    INFO("a[x=1] is told: fail first, fail second, add third, add fourth; add fifth by another rank"
+    );
     REQUIRE(scene.play());
     const std::string has = "1 failed: has failed: fail: first";
     REQUIRE(scene.told(
@@ -144,6 +146,7 @@ inline void fails_with_a_queue() {
         scene.note(driver.end(second));
         scene.note(driver.end(third));
     };
+    INFO("calls to a[x=1], all begun at once: ask, whose answer is an error, add y, add z");
     REQUIRE(scene.play());
     const std::string reason = "ask: 1 of 1 actors failed: b[x=2]: fail: why";
     REQUIRE(scene.told(
@@ -168,6 +171,10 @@ inline void one_at_a_time(std::uint64_t seed) {
         scene.note(driver.end(second));
         scene.note(driver.end(first));
     };
+    INFO(
+        "calls to a[x=1], all begun at once: ask, add 2, ask, add 4. Notes: from the last to the "
+        "first"
+    );
     REQUIRE(scene.play());
     REQUIRE(scene.told({"1: ( ) 2 ( ) 4", "1: ( ) 2 ( )", "1: ( ) 2", "1: ( )"}));
 }

@@ -28,6 +28,10 @@ inline void goes_on_from_the_snapshot() {
             scene.note(driver.restart("a", 0));
             scene.note(driver.call("a", kAll, "add", "7"));
         };
+        INFO(
+            "add 1, add 2, add 3, fail why, add 4, restart; add 5, add 6, fail again, restart; add "
+            "7"
+        );
         REQUIRE(scene.play());
         REQUIRE(scene.told(
             {"0: 1 2 3", "0 failed: fail: why", "0 failed: has failed: fail: why", "", "0: 1 2 5",
@@ -48,6 +52,8 @@ inline void without_a_snapshot() {
         scene.note(driver.restart("a", 2).substr(0, 10));
         scene.note(driver.call("a", kAll, "add", "3"));
     };
+    INFO("add 1 to all; a[x=1] fails, restart, add 2; rank 2 dies, restart of a[x=2]; add 3 to all"
+    );
     REQUIRE(scene.play());
     REQUIRE(scene.told({"", "1: 2", "2 failed: ", "0: 1 3; 1: 2 3; 2 failed: rank 2 has died"}));
 }
@@ -74,6 +80,7 @@ inline void snapshot_takes_its_turn() {
         scene.note(driver.restart("a", 0));
         scene.note(driver.call("a", kAll, "add", "4"));
     };
+    INFO("a[x=1] has called another actor, and waits, when snapshot() is called");
     REQUIRE(scene.play());
     const std::string has = " failed: has failed: fail: why";
     REQUIRE(scene.told(
@@ -138,6 +145,10 @@ inline void goes_on_elsewhere() {
         scene.note(driver.call("a", kAll, "add", "5"));
         scene.note(driver.call("a", kAll, "where"));
     };
+    INFO(
+        "add 1; rank 1 dies; add 2; restart; add 3; a[x=3] asks a[x=1]; rank 2 dies; restarts; add "
+        "5"
+    );
     REQUIRE(scene.play());
     REQUIRE(scene.told(
         {"0: 1 2; 1 failed: rank 1 has died; 2: 1 2; 3: 1 2", "",
@@ -161,6 +172,10 @@ inline void dead_peers() {
         scene.note(driver.call("a", kAll, "add", "3"));
         scene.note(driver.call("a", kAll, "add", "4"));
     };
+    INFO(
+        "add 1; rank 1 dies; add 2, snapshot; fail; rank 2 dies; restart; rank 0 dies; restart; "
+        "add 3"
+    );
     REQUIRE(scene.play());
     REQUIRE(scene.told({"0: 1 2", "", "", "0: 1 2 3", "0: 1 2 3 4"}));
 }

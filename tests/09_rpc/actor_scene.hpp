@@ -299,13 +299,22 @@ inline void Diary::ask(const std::string& text) {
     write(")");
 }
 
+inline constexpr const char* kLegend =
+    "a note is what a call brought back, by place: the actor's diary. It writes down each word "
+    "that "
+    "it is told; ( is where it calls another actor, ) where it has that one's answer";
+
 inline void on_one_rank(void (*test)()) {
-    on_ranks({1}, [&](const Communicator&) { test(); });
+    on_ranks({1}, [&](const Communicator&) {
+        INFO(kLegend);
+        test();
+    });
 }
 
 /// Runs `body` with several seeds: who goes on first where several could, how long messages take.
 inline void with_seeds(std::uint64_t seeds, const std::function<void(std::uint64_t seed)>& body) {
     on_ranks({1}, [&](const Communicator&) {
+        INFO(kLegend);
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
             INFO("seed " << seed);
             body(seed);
