@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,9 +24,9 @@ using ActorSlice = std::map<std::string, int>;
 /// fastest: in {{"hosts", 2}, {"gpus", 4}} place 5 is hosts=1, gpus=1.
 inline ActorSlice indices_of(const std::vector<ActorDim>& dims, int place) {
     ActorSlice indices;
-    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
-        indices[dim->name] = place % dim->size;
-        place /= dim->size;
+    for (std::size_t i = dims.size(); i-- > 0;) {
+        indices[dims[i].name] = place % dims[i].size;
+        place /= dims[i].size;
     }
     return indices;
 }
