@@ -48,8 +48,7 @@ std::vector<GradientEdge> GradientEdge::next() const {
 }
 
 at::Tensor GradientEdge::leaf() const {
-    const auto* leaf =
-        dynamic_cast<const torch::autograd::AccumulateGrad*>(edge_->function.get());
+    const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge_->function.get());
     return leaf == nullptr ? at::Tensor() : leaf->variable;
 }
 

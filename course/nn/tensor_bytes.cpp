@@ -16,8 +16,8 @@ namespace dist::nn {
 namespace {
 
 // First come words: kTensorBytes, how many tensors there are, and of each one its dtype, how many
-// dimensions it has, and their sizes. Behind them lie the elements, each tensor's from a multiple of
-// kAlignment on.
+// dimensions it has, and their sizes. Behind them lie the elements, each tensor's from a multiple
+// of kAlignment on.
 using Word = std::int64_t;
 constexpr Word kTensorBytes = 0x7365'7479'622d'7401;
 constexpr Word kUndefined = -1;  // as a dtype

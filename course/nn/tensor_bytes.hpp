@@ -9,8 +9,8 @@
 
 namespace dist::nn {
 
-/// Tensors in one row of bytes: dtype, shape and elements of each. What autograd knows of them stays
-/// behind.
+/// Tensors in one row of bytes: dtype, shape and elements of each. What autograd knows of them
+/// stays behind.
 ///
 /// tensors  of any integral, floating-point or complex dtype, with any strides, on any device; or
 ///          undefined.

@@ -1,5 +1,5 @@
-// Exercise 09: backward across ranks. What one rank computes from another one's tensors has gradients
-// there.
+// Exercise 09: backward across ranks. What one rank computes from another one's tensors has
+// gradients there.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -50,6 +50,9 @@ struct Recorded {
 ///     autograd.release(context);
 ///
 /// An object is used by one thread alone. While it waits, the rank runs what others call.
+///
+/// Source  PyTorch, Distributed Autograd Design, whose FAST mode waits for all that was sent;
+///         torch/csrc/distributed/autograd/engine/dist_engine.cpp.
 class DistAutograd {
   public:
     using Tensors = std::vector<at::Tensor>;  // of any dtypes, on the host; undefined ones as well
@@ -65,20 +68,20 @@ class DistAutograd {
     /// waits in.
     void define(const std::string& name, Function function);
 
-    /// Makes a context, in which this rank's calls are until it is released. What they call is in it
-    /// as well, and what that calls in turn. What others call here meanwhile is not: it is in the
-    /// caller's context, or in none.
+    /// Makes a context, in which this rank's calls are until it is released. What they call is in
+    /// it as well, and what that calls in turn. What others call here meanwhile is not: it is in
+    /// the caller's context, or in none.
     ///
     /// Errors  std::logic_error where this rank's calls are in a context already.
     ContextId new_context();
 
     /// Calls a function of rank `to`, and waits for what it returns.
     ///
-    /// In a context, and while gradients are recorded here, backward() goes through the call. Of the
-    /// arguments, those that require gradients require them there; of the results, those that
+    /// In a context, and while gradients are recorded here, backward() goes through the call. Of
+    /// the arguments, those that require gradients require them there; of the results, those that
     /// require gradients there require them here. All others come as plain tensors, as do all where
-    /// nothing is recorded. On both sides tensors may be changed in place afterwards. LibTorch's own
-    /// backward() throws dist::Error where it comes to one that was received.
+    /// nothing is recorded. On both sides tensors may be changed in place afterwards. LibTorch's
+    /// own backward() throws dist::Error where it comes to one that was received.
     ///
     /// Cost    one call.
     /// Errors  as Rpc::wait(). dist::Error if the context has been released.

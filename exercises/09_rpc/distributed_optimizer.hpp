@@ -22,7 +22,8 @@ struct RemoteParameter {
     auto operator<=>(const RemoteParameter&) const = default;
 };
 
-/// A rank's own parameters, which optimizers on all ranks may step. Each rank that has some makes one.
+/// A rank's own parameters, which optimizers on all ranks may step. Each rank that has some makes
+/// one.
 class ParameterOwner {
   public:
     /// What is in a context here: [&](ContextId id) { return autograd.gradients(id); }
@@ -46,6 +47,8 @@ class ParameterOwner {
 
 /// Steps parameters on their owners, each by an nn::Optimizer there, which is this object's alone:
 /// two objects have a momentum each. The owners keep it for as long as they live.
+///
+/// Source  PyTorch, torch/distributed/optim/optimizer.py, DistributedOptimizer.
 class DistributedOptimizer {
   public:
     /// rpc         outlives this.

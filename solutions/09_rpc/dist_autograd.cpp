@@ -111,10 +111,7 @@ DistAutograd::State::State(Rpc& own_rpc) : rpc(own_rpc) {
 ContextPtr DistAutograd::State::here(ContextId id) const {
     const auto found = contexts.find(id);
     if (found == contexts.end()) {
-        throw Error(
-            "dist_autograd: there is no context " + std::to_string(id) + " on rank " +
-            std::to_string(rpc.rank())
-        );
+        throw Error("dist_autograd: there is no context " + std::to_string(id) + " here");
     }
     return found->second;
 }

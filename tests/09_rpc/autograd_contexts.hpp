@@ -20,7 +20,8 @@ inline void on_rank_0(CallWorld& world, const std::function<void()>& body) {
     CHECK(ended);
 }
 
-/// Rank 0 waits with gradients off, then in a context. Meanwhile rank 2 calls it in a context, then without one.
+/// Rank 0 waits with gradients off, then in a context. Meanwhile rank 2 calls it in a context, then
+/// without one.
 inline void serve_others_while_it_waits(std::uint64_t seed) {
     AutogradWorld world(3, seed);
     const at::Tensor w = leaf({5, 7});

@@ -45,7 +45,8 @@ inline Program around(int p, int hops) {
     return program;
 }
 
-/// What rank 0 computes goes to two ranks, of which one calls the other; the loss uses all, and what was sent.
+/// What rank 0 computes goes to two ranks, of which one calls the other; the loss uses all, and
+/// what was sent.
 inline Program joining() {
     Program program = {
         "ways that part and join", {{leaf({1, 2}), leaf({3, 1})}, {leaf({2, 5})}, {leaf({4, 3})}}};
@@ -106,7 +107,8 @@ inline Program unused() {
     return program;
 }
 
-/// Arguments and results of several dtypes, without gradients and undefined, several roots of their own.
+/// Arguments and results of several dtypes, without gradients and undefined, several roots of their
+/// own.
 inline Program mixed() {
     Program program = {
         "several dtypes and roots",

@@ -1,4 +1,5 @@
-// Passes that end with an error: an operation throws, a rank dies, the context is released; and what is then.
+// Passes that end with an error: an operation throws, a rank dies, the context is released; and
+// what is then.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ inline std::string error_of(const std::function<void()>& call) {
     return "";
 }
 
-/// On three ranks: rank 0 calls 1, which calls 2, and 2 as well. `at_backward` is called on rank 2 when backward is there.
+/// On three ranks: rank 0 calls 1, which calls 2, and 2 as well. `at_backward` is called on rank 2
+/// when backward is there.
 inline Program two_hops(const std::function<void()>& at_backward) {
     Program program = {"two hops", {{leaf({1, 2})}, {leaf({2, 5})}, {leaf({4, 3})}}};
     const auto leaves = program.leaves;
@@ -98,14 +100,15 @@ inline void throw_two_hops_away(std::uint64_t seed) {
 /// What happens to the others at one of the calls of a backward.
 using Disturb = std::function<void(AutogradWorld& world, ContextId context)>;
 
-/// Disturbs at each call of a backward in turn, until none is left. backward has to throw a dist::Error, or to be through;
+/// Disturbs at each call of a backward in turn, until none is left. backward has to throw a
+/// dist::Error, or to be through;
 /// no rank may wait for ever.
 ///
 /// then  what is true afterwards, on rank 0: it throws if not.
-inline void disturb_each_call(std::uint64_t seed, const Disturb& disturb, const Disturb& then) {
+inline void disturb_each_call(const Disturb& disturb, const Disturb& then) {
     for (std::size_t number = 1; number < 30; ++number) {
         const Program program = chain();
-        AutogradWorld world(3, seed + 100 * number);
+        AutogradWorld world(3, number);
         world.define(program);
         bool was_disturbed = false;
         bool was_kept = true;
@@ -138,11 +141,10 @@ inline void disturb_each_call(std::uint64_t seed, const Disturb& disturb, const 
 }
 
 /// A rank releases the context while backward is under way.
-inline void release_at_each_call(std::uint64_t seed) {
+inline void release_at_each_call() {
     for (int who = 0; who < 3; ++who) {
         INFO("rank " << who << " releases the context");
         disturb_each_call(
-            seed,
             [who](AutogradWorld& world, ContextId context) {
                 world.network.post(who, [&world, who, context] {
                     error_of([&] { world.on(who).release(context); });  // or it was released
@@ -166,11 +168,11 @@ inline void release_at_each_call(std::uint64_t seed) {
 }
 
 /// A rank dies while backward is under way.
-inline void die_at_each_call(std::uint64_t seed) {
+inline void die_at_each_call() {
     for (const int who : {1, 2}) {
         INFO("rank " << who << " dies");
         disturb_each_call(
-            seed, [who](AutogradWorld& world, ContextId) { world.network.kill(who); },
+            [who](AutogradWorld& world, ContextId) { world.network.kill(who); },
             [](AutogradWorld& world, ContextId context) {
                 world.on(0).release(context);
                 CHECK(world.on(0).contexts().empty());

@@ -1,4 +1,5 @@
-// Ranks in one process that call each other in a virtual time: each is a thread, one goes on at a time.
+// Ranks in one process that call each other in a virtual time: each is a thread, one goes on at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -231,8 +232,8 @@ class CallWorld {
     [[nodiscard]] int size() const { return network.size(); }
     [[nodiscard]] Rpc& rpc(int rank) { return *ranks_.at(static_cast<std::size_t>(rank)); }
 
-    /// Does this on these ranks, all at a time. The others serve, as do these when they are through,
-    /// until all are. Whether none of them threw or waits for ever.
+    /// Does this on these ranks, all at a time. The others serve, as do these when they are
+    /// through, until all are. Whether none of them threw or waits for ever.
     Comparison run(const std::map<int, std::function<void()>>& bodies) {
         std::size_t at_work = bodies.size();
         std::vector<std::function<void()>> plots;

@@ -68,7 +68,8 @@ class OwnerWorld : public CallWorld {
         return parameters_.at(static_cast<std::size_t>(rank));
     }
 
-    /// Whether a parameter has a gradient in a context. All have, if the test does not say otherwise.
+    /// Whether a parameter has a gradient in a context. All have, if the test does not say
+    /// otherwise.
     std::function<bool(ContextId context, int owner, std::size_t i)> has_gradient =
         [](ContextId, int, std::size_t) { return true; };
     /// Called when an owner is asked for its gradients.
