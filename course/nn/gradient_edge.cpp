@@ -5,6 +5,7 @@
 
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/variable.h>
 
 namespace dist::nn {
@@ -46,6 +47,11 @@ std::vector<GradientEdge> GradientEdge::next() const {
     return edges;
 }
 
+at::Tensor GradientEdge::leaf() const {
+    const auto* leaf = dynamic_cast<const torch::autograd::AccumulateGrad*>(edge_->function.get());
+    return leaf == nullptr ? at::Tensor() : leaf->variable;
+}
+
 void GradientEdge::cut(const std::set<GradientEdge>& ways) const {
     if (edge_->is_valid()) {
         for (torch::autograd::Edge& edge : edge_->function->next_edges()) {
@@ -63,6 +69,20 @@ std::strong_ordering GradientEdge::operator<=>(const GradientEdge& other) const 
 
 bool GradientEdge::operator==(const GradientEdge& other) const {
     return (*this <=> other) == std::strong_ordering::equal;
+}
+
+std::set<GradientEdge> all_behind(const GradientEdge& begin) {
+    std::vector<GradientEdge> ahead = {begin};
+    std::set<GradientEdge> found;
+    while (!ahead.empty()) {
+        const GradientEdge edge = ahead.back();
+        ahead.pop_back();
+        if (found.insert(edge).second) {
+            const std::vector<GradientEdge> next = edge.next();
+            ahead.insert(ahead.end(), next.begin(), next.end());
+        }
+    }
+    return found;
 }
 
 std::vector<at::Tensor> grad(

@@ -27,6 +27,10 @@ class GradientEdge {
     /// The edges that backward comes to from here: one for each input that has a gradient.
     [[nodiscard]] std::vector<GradientEdge> next() const;
 
+    /// The leaf whose gradient is added to here; undefined in all other places. Which parameter that
+    /// is: parameter.is_same(edge.leaf()).
+    [[nodiscard]] at::Tensor leaf() const;
+
     /// Takes the ways to these edges away, for good: no backward goes them any more, or computes
     /// anything for them, and what only they led to is no longer held.
     void cut(const std::set<GradientEdge>& ways) const;
@@ -42,6 +46,9 @@ class GradientEdge {
 
     std::shared_ptr<const torch::autograd::Edge> edge_;
 };
+
+/// All edges that backward comes to from here, and this one.
+std::set<GradientEdge> all_behind(const GradientEdge& begin);
 
 /// The gradients that arrive at `inputs`, which lead somewhere, when backward begins at `outputs`
 /// with `gradients`; undefined where none arrives. Computes only what leads there, and adds to no

@@ -49,6 +49,20 @@ TEST_CASE("an edge leads to those behind it, and holds no result", "[nn]") {
     CHECK(first(dist::nn::grad({end}, {at::ones({2})}, {GradientEdge(graph.x)})[0]) == 21);
 }
 
+TEST_CASE("all edges behind a place, and the leaves among them", "[nn]") {
+    const Graph graph;
+    const at::Tensor twice = graph.y.mul(graph.h);
+    const auto behind = dist::nn::all_behind(GradientEdge(twice));
+    CHECK(behind.size() == 5);
+    int leaves = 0;
+    for (const GradientEdge& edge : behind) {
+        leaves += edge.leaf().defined() ? 1 : 0;
+        CHECK((edge.leaf().is_same(graph.x) == (edge == GradientEdge(graph.x))));
+    }
+    CHECK(leaves == 2);
+    CHECK(dist::nn::all_behind(GradientEdge(at::ones({2}))).size() == 1);
+}
+
 TEST_CASE(
     "grad gives what arrives at edges, as often as it is asked, and adds to no leaf", "[nn]"
 ) {

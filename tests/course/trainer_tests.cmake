@@ -16,7 +16,7 @@ if(LibTorch_FOUND)
   target_compile_definitions(data_test PRIVATE SHARDLINGS_SOURCE="${PROJECT_SOURCE_DIR}")
 
   add_part_test(nn_test
-    SOURCES gpt_test.cpp gradient_edge_test.cpp nn_test.cpp rows_test.cpp tensor_file_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
+    SOURCES gpt_test.cpp gradient_edge_test.cpp nn_test.cpp rows_test.cpp tensor_bytes_test.cpp tensor_file_test.cpp LIBRARIES dist::nn dist::lines_only dist::optimised_little)
 
   set(trainer_sources ${PROJECT_SOURCE_DIR}/course/trainer)
   add_part_test(device_pictures_test
