@@ -10,7 +10,11 @@ Clock::Duration SteadyClock::now() {
 }
 
 void SteadyClock::sleep(Duration duration) {
-    std::this_thread::sleep_for(duration);
+    if (duration > Duration(0)) {
+        std::this_thread::sleep_for(duration);
+    } else {
+        std::this_thread::yield();
+    }
 }
 
 }  // namespace dist

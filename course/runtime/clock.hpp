@@ -42,7 +42,7 @@ class Clock {
     /// Time since some moment in the past; only differences mean anything, on one machine.
     virtual Duration now() = 0;
 
-    /// Returns when so much time has passed.
+    /// Returns when so much time has passed. 0: lets others go on.
     virtual void sleep(Duration duration) = 0;
 };
 
