@@ -26,7 +26,7 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp bench_mesh_test.cpp bench_pipeline_test.cpp bench_zero_test.cpp trainer_experts_test.cpp trainer_faults_test.cpp trainer_mesh_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_text_test.cpp
+    SOURCES bench_ddp_test.cpp bench_mesh_test.cpp bench_pipeline_test.cpp bench_zero_test.cpp trainer_experts_test.cpp trainer_faults_test.cpp trainer_mesh_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_servers_test.cpp trainer_text_test.cpp
     LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
   add_dependencies(trainer_runs_test bench_ddp bench_mesh bench_pipeline bench_zero trainer trainer_seen)
   if(SHARDLINGS_GPU)
