@@ -76,6 +76,7 @@ Json verdict_json(const Verdict& verdict, const std::string& unit, const std::st
         document["standings"].push_back(
             {{unit, standing.x},
              {"second_is", name_of(standing.lead)},
+             {"level", standing.level},
              {"first_over_second", ratio_json(standing.ratio)}}
         );
     }

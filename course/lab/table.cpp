@@ -61,7 +61,7 @@ std::string header(const Measured& measured) {
         cores_in_words(machine), machine.cpu, machine.mpi, machine.mpi_settings, machine.load,
         measured.seed
     );
-    text +=
+    text += fmt::format(
         "# method: algorithms in turn, in a new order each round; input rewritten and ranks "
         "aligned before each call;\n"
         "#   time = maximum over ranks, median (min, p95) over clean iterations: no rank lost its "
@@ -69,8 +69,10 @@ std::string header(const Measured& measured) {
         "#   less than 5 % of the ranks' cores; every result is checked; GB/s = 10^9 bytes/s\n"
         "# vs naive, vs mpi: their time over this one, median over blocks of time of the ratio in "
         "one round; above 1 is\n"
-        "#   faster; = within 3 %; ? undecided: the 99 % interval leaves it open, or a time has "
-        "not settled (time?)\n";
+        "#   faster; = within {}; ? undecided: the 99 % interval leaves it open, or a time has "
+        "not settled (time?)\n",
+        percent_of(level_of(machine))
+    );
     if (const LowerBound bound = learned_bound(measured); bound.p > 1) {
         text += fmt::format(
             "# bound: what has to happen at the least, at the best rates seen in this run (probes "

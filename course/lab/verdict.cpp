@@ -11,7 +11,6 @@
 namespace dist::lab {
 namespace {
 
-constexpr double kLevel = 1.03;
 constexpr double kNarrow = 1.25;
 
 bool decided(const Standing& standing) {
@@ -40,7 +39,8 @@ void add(Verdict& verdict, double x, const Measured& measured, std::size_t size_
     const Point* const second = find(measured, size_bytes, verdict.second);
     if (first != nullptr && second != nullptr) {
         const std::optional<Interval> ratio = ratio_at(*first, *second);
-        verdict.standings.push_back({x, lead_of(ratio), ratio});
+        const double level = level_of(measured.machine);
+        verdict.standings.push_back({x, lead_of(ratio, level), ratio, level});
     }
 }
 
@@ -76,17 +76,25 @@ char mark_of(Lead lead) {
     return lead == Lead::undecided ? '?' : lead == Lead::level ? '=' : ' ';
 }
 
-Lead lead_of(const std::optional<Interval>& ratio) {
+double level_of(const Machine& machine) {
+    return machine.oversubscribed() ? kLevelOnSharedCores : kLevel;
+}
+
+std::string percent_of(double level) {
+    return fmt::format("{:.0f} %", 100 * (level - 1));
+}
+
+Lead lead_of(const std::optional<Interval>& ratio, double level) {
     if (!ratio) {
         return Lead::undecided;
     }
-    if (ratio->low > kLevel) {
+    if (ratio->low > level) {
         return Lead::ahead;
     }
-    if (ratio->high < 1 / kLevel) {
+    if (ratio->high < 1 / level) {
         return Lead::behind;
     }
-    return ratio->low > 1 / kLevel && ratio->high < kLevel ? Lead::level : Lead::undecided;
+    return ratio->low > 1 / level && ratio->high < level ? Lead::level : Lead::undecided;
 }
 
 std::vector<Crossing> Verdict::crossings() const {
@@ -106,7 +114,8 @@ std::vector<Crossing> Verdict::crossings() const {
 
 Lead lead_at(const Measured& measured, const Point& point, const std::string& first) {
     const Point* const other = find(measured, point.size_bytes, first);
-    return other == nullptr ? Lead::undecided : lead_of(ratio_at(*other, point));
+    return other == nullptr ? Lead::undecided
+                            : lead_of(ratio_at(*other, point), level_of(measured.machine));
 }
 
 std::string Verdict::words(const Crossing& crossing) const {
@@ -176,8 +185,13 @@ std::string in_words(
         }
     }
     if (const auto here = at(Lead::level); !here.empty()) {
+        double level = 0;
+        for (const Standing& standing : verdict.standings) {
+            level = standing.lead == Lead::level ? std::max(level, standing.level) : level;
+        }
         parts.push_back(fmt::format(
-            "{} and {} are within 3 % at {}", verdict.first, verdict.second, where(here)
+            "{} and {} are within {} at {}", verdict.first, verdict.second, percent_of(level),
+            where(here)
         ));
     }
     if (const auto here = at(Lead::undecided); !here.empty()) {

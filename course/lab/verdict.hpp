@@ -19,7 +19,7 @@ inline constexpr const char* kSecond = "ring";
 /// How `ring` stands to `naive`, say: the second algorithm of a pair to the first.
 enum class Lead {
     behind,
-    level,  // within 3 % of each other
+    level,  // within what makes no difference: level_of()
     ahead,
     undecided,  // the interval of their ratio leaves it open, or the times have not settled
 };
@@ -30,15 +30,27 @@ const char* name_of(Lead lead);
 /// What stands behind a ratio in a table: '?' undecided, '=' level, ' ' otherwise.
 char mark_of(Lead lead);
 
+/// Where each rank has a core, a ratio up to this makes no difference.
+inline constexpr double kLevel = 1.03;
+/// Where ranks share cores: from one start of the processes to the next their ratio differs by several percent,
+/// for minutes alike, and one run sees one start.
+inline constexpr double kLevelOnSharedCores = 1.1;
+
+double level_of(const Machine& machine);
+
+/// "10 %"
+std::string percent_of(double level);
+
 /// By the ratio of the first one's time to the second one's. The whole interval must lie on one
-/// side of the 3 % that make no difference.
-Lead lead_of(const std::optional<Interval>& ratio);
+/// side of what makes no difference.
+Lead lead_of(const std::optional<Interval>& ratio, double level = kLevel);
 
 /// The lead at a size, or at a number of ranks.
 struct Standing {
     double x = 0.0;
     Lead lead = Lead::undecided;
     std::optional<Interval> ratio = {};
+    double level = kLevel;
 };
 
 /// Between `low` and `high`, neighbours of those where the lead was decided, it changes.

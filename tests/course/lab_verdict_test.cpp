@@ -85,6 +85,41 @@ TEST_CASE(
     CHECK(said_of(measured).empty());
 }
 
+TEST_CASE("where ranks share cores ten percent make no difference") {
+    Measured measured = measured_with({{1024, Lead::ahead}, {4096, Lead::ahead}});
+    const auto set_ratios = [&](const Interval& ratio) {
+        for (Point& point : measured.points) {
+            if (point.algorithm == "ring") {
+                point.vs_naive = ratio;
+            }
+        }
+    };
+    measured.machine.ranks_per_node = 4;
+    for (const int cores : {4, 2}) {
+        measured.machine.cores = cores;
+        INFO(cores);
+        const bool shared = cores == 2;
+        const std::string everywhere = " at every size measured";
+        set_ratios({1.07, 1.05, 1.09});
+        CHECK(
+            said_of(measured) ==
+            (shared ? "naive and ring are within 10 %" : "ring is faster") + everywhere
+        );
+        set_ratios({0.93, 0.92, 0.94});
+        CHECK(
+            said_of(measured) ==
+            (shared ? "naive and ring are within 10 %" : "naive is faster") + everywhere
+        );
+        set_ratios({1.12, 1.05, 1.15});
+        CHECK(said_of(measured) == (shared ? "undecided" : "ring is faster") + everywhere);
+        set_ratios({1.2, 1.11, 1.3});
+        CHECK(said_of(measured) == "ring is faster" + everywhere);
+        CHECK(contains(to_table(measured), shared ? "= within 10 %;" : "= within 3 %;"));
+        const auto document = nlohmann::json::parse(to_json({measured}));
+        CHECK(document["verdict"]["standings"][0]["level"] == (shared ? 1.1 : 1.03));
+    }
+}
+
 TEST_CASE("what has not settled takes part in no verdict, and is marked") {
     for (const std::size_t which : {0U, 1U}) {
         Measured measured = measured_with({{1024, Lead::ahead}});
