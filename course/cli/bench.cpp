@@ -49,10 +49,16 @@ constexpr const char* kOptions =
     "sent\n"
     "by dimension and bytes held by kind, beside formulas:\n"
     "  --mesh dp=4 dp=2,tp=2, --micro-batches 4, --zero 1, --sequence-parallel, --json\n"
-    "./shardlings bench ddp --help-bench, and so for zero, pipeline and mesh, lists all of them.\n";
+    "bench ps trains on parameter servers beside ddp, with a worker that stands still now and "
+    "then,\n"
+    "and without; -n counts the servers:\n"
+    "  --servers 1, --staleness 0,2, --stall-ms 40, --svg FILE, --json\n"
+    "./shardlings bench ddp --help-bench, and so for zero, pipeline, mesh and ps, lists all of "
+    "them.\n";
 
 constexpr int kMostProcesses = 65536;
 constexpr int kMeshRanks = 4;  // two each in two dimensions
+constexpr int kPsRanks = 3;    // two workers and a server
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -134,7 +140,7 @@ void run_and_print(
 }
 
 /// Benches of whole steps of training, with LibTorch: programs of their own.
-constexpr std::array kOfSteps = {"ddp", "mesh", "pipeline", "zero"};
+constexpr std::array kOfSteps = {"ddp", "mesh", "pipeline", "ps", "zero"};
 
 void bench_steps(
     Context& context,
@@ -238,11 +244,14 @@ void add_bench(Command& app, Context& context) {
         if (count.count() == 0 && of_steps == "mesh" && !*help) {
             processes.count = kMeshRanks;
         }
+        if (count.count() == 0 && of_steps == "ps" && !*help) {
+            processes.count = kPsRanks;
+        }
         processes.over_tcp = *transport == "tcp";
         if (processes.over_tcp && (!processes.hosts.none() || !of_steps.empty())) {
             throw UsageError(
                 "bench: --transport tcp measures collectives on this machine: without hosts, ddp, "
-                "mesh, pipeline and zero"
+                "mesh, pipeline, ps and zero"
             );
         }
         if (count.count() == 0 && !processes.hosts.none()) {

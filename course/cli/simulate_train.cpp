@@ -38,6 +38,8 @@ struct SimulateTrainArguments {
     int batch = 64;
     std::string model = "resnet34";
     int bucket_mb = nn::kBucketCapMb;
+    int servers = 1;
+    int staleness = 0;
     std::string ways;
     std::string mine;
     std::string as;
@@ -99,6 +101,19 @@ void set_work(Training& training, const SimulateTrainArguments& arguments, bool 
     }
 }
 
+/// Each server's card is to be what counts, and not the workers'.
+void expect_workers(const TrainingSimulation& wanted) {
+    const int servers = wanted.training.servers;
+    const bool has_ps = std::ranges::find(wanted.ways, trainer::Parallel::ps) != wanted.ways.end();
+    if (has_ps && wanted.ranks.front() < 2 * servers) {
+        throw UsageError(fmt::format(
+            "--servers {}: on {} ranks there are fewer workers than servers; take more --ranks, or "
+            "other ways than ps (--parallel)",
+            servers, wanted.ranks.front()
+        ));
+    }
+}
+
 /// Before anything is built. The exercise of --mine is empty where there is none.
 TrainingSimulation read_arguments(
     const Context& context, const SimulateTrainArguments& arguments, bool batch_given
@@ -109,6 +124,9 @@ TrainingSimulation read_arguments(
     wanted.ways = ways_of(arguments.ways);
     wanted.training.model = read_model(context.root, arguments.model);
     wanted.training.bucket_cap_mb = static_cast<std::size_t>(arguments.bucket_mb);
+    wanted.training.servers = arguments.servers;
+    wanted.training.staleness = arguments.staleness;
+    expect_workers(wanted);
     set_work(wanted.training, arguments, batch_given);
     if (!arguments.as.empty() && arguments.mine.empty()) {
         throw UsageError("--as FILE needs --mine NAME, the exercise whose place it takes");
@@ -213,6 +231,9 @@ constexpr const char* kHelp =
     "  zero3    an all-gather of each part before it computes, in forward and in\n"
     "           backward, one part ahead; a reduce-scatter of its gradients, for which\n"
     "           backward waits\n"
+    "  ps       gradients to --servers of the ranks, which hold the weights, and weights\n"
+    "           back: what goes through a server's card goes one after another. With\n"
+    "           --staleness beside the work on the next gradients\n"
     "Each step ends with the all-reduce of the loss. Backward's time is divided among\n"
     "the layers by their multiply-adds. hidden: time of messages while the rank\n"
     "computes; exposed: time in which it waits for messages. In this model messages\n"
@@ -242,7 +263,22 @@ Command add_simulate_train(Command& simulate, Context& context) {
     command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, for ddp and zero2")
         .between(0, kMostAtOnce)
         .capture_default_str();
-    command.add_option("--parallel", arguments->ways, "Only these: average,ddp,zero1,zero2,zero3");
+    command.add_option(
+        "--parallel", arguments->ways, "Only these: average,ddp,zero1,zero2,zero3,ps"
+    );
+    command
+        .add_option(
+            "--servers", arguments->servers, "Of ps: ranks that are servers, and no workers"
+        )
+        .between(1, kMostAtOnce)
+        .capture_default_str();
+    command
+        .add_option(
+            "--staleness", arguments->staleness,
+            "Of ps: steps that a worker may be ahead; above 0 it waits for no messages of its step"
+        )
+        .between(0, kMostAtOnce)
+        .capture_default_str();
     add_cluster_options(command, arguments->cluster);
     command.add_option(
         "--mine", arguments->mine,

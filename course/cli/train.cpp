@@ -32,6 +32,9 @@ Ranks ranks_for(const TrainOptions& options, const trainer::Options& read) {
         ranks.count = static_cast<int>(std::min(trainer::ranks_of(read.mesh), kTooMany));
     } else if (!options.ranks_given) {
         ranks.count = way.one_process ? 1 : ranks.hosts.none() ? ranks.count : 0;
+        if (read.parallel == trainer::Parallel::ps && ranks.hosts.none()) {
+            ranks.count += read.servers;  // the others are workers
+        }
     }
     return ranks;
 }

@@ -9,6 +9,10 @@
 #include "course/parallel/mesh_shape.hpp"
 #include "course/parallel/ways.hpp"
 
+namespace dist {
+class Rpc;
+}
+
 namespace dist::trainer {
 
 /// The model of text; all others are of pictures.
@@ -21,6 +25,9 @@ struct ParallelOptions {
     std::size_t bucket_cap_mb = nn::kBucketCapMb;  ///< of ddp
     std::size_t replicas = 2;                      ///< of dp
     int shard_ranks = 0;                           ///< of zero3: that have one copy; 0: all
+    int servers = 1;                               ///< of ps: the last ranks
+    std::int64_t staleness = 0;                    ///< of ps: steps that a worker may be ahead
+    Rpc* rpc = nullptr;                            ///< of ps: all ranks
     MeshShape mesh;                                ///< of 3d, as all down to zero
     std::string pipeline = "1f1b";                 ///< or "gpipe", "interleaved", "zb"
     int chunks = 1;                                ///< stages of a rank; of interleaved

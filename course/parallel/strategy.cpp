@@ -6,6 +6,7 @@
 #include "course/parallel/average.hpp"
 #include "course/parallel/data_parallel.hpp"
 #include "course/parallel/ddp.hpp"
+#include "course/parallel/ps.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/three_d.hpp"
 #include "course/parallel/zero1.hpp"
@@ -42,6 +43,8 @@ std::unique_ptr<Strategy> make_strategy(
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:
             return std::make_unique<Ddp>(options, std::move(model), trace, comm);
+        case Parallel::ps:
+            return std::make_unique<Ps>(options, std::move(model), trace, comm);
         case Parallel::three_d:
             return std::make_unique<ThreeD>(options, model, trace, comm);
     }

@@ -17,6 +17,7 @@
 //                 hooks on parameters
 //   zero3         shards of its parts      gathers and frees  nothing: backward did    shards
 //                                          each part          copies are averaged
+//   ps            weights of servers       the model's        nothing                  push, pull: servers step
 //   3d            parts of a GPT, and one  judge() does, in   that way's, or nothing   that way's
 //                 of those above to share  micro-batches,
 //                 them with                and backward, too

@@ -57,6 +57,12 @@ std::span<const Way> ways() {
           "ring_all_gather"},
          /*one_process=*/false,
          /*on_a_mesh=*/true},
+        {Parallel::ps,
+         "ps",
+         "the last ranks are parameter servers, which hold and step the weights (--servers, "
+         "--staleness)",
+         {"resnet_trainer", "distributed_sampler", "evaluate", "broadcast_parameters", "rpc",
+          "parameter_server", "bounded_staleness", "ring_all_reduce"}},
         {Parallel::dp,
          "dp",
          "one process, whose threads have a replica each (--replicas)",

@@ -10,7 +10,7 @@
 namespace dist::trainer {
 
 /// One way each; a new one is a word here, a line in ways.cpp, and a file beside average.cpp.
-enum class Parallel { average, ddp, zero1, zero2, zero3, three_d, dp, none };
+enum class Parallel { average, ddp, zero1, zero2, zero3, three_d, ps, dp, none };
 
 struct Way {
     Parallel parallel;

@@ -39,8 +39,10 @@ class TrainingRuns {
                 step.way = way;
                 step.ranks = p;
                 step.time = step_on(way, training, p, time);
-                step.images_per_s = p * static_cast<double>(training.batch) / step.time.step_s;
-                step.efficiency = training.work.step_s() / step.time.step_s;
+                const int workers = workers_of(way, training, p);
+                step.images_per_s =
+                    workers * static_cast<double>(training.batch) / step.time.step_s;
+                step.efficiency = training.work.step_s() / step.time.step_s * workers / p;
             }
         }
         if (!mine_.empty() && !mine_counts_) {
@@ -99,8 +101,13 @@ class TrainingRuns {
         if (collective != mine_) {
             wanted.mine_module.clear();
             wanted.ours = true;
-            wanted.collective = collective;
-            wanted.algorithms = {"ring"};
+            const bool push = collective == "push";
+            const bool to_server = push || collective == "pull";
+            wanted.collective = !to_server ? collective : push ? "reduce" : "broadcast";
+            wanted.algorithms = {to_server ? "naive" : "ring"};
+            if (to_server) {  // its root is a server
+                wanted.ranks = {workers_of(trainer::Parallel::ps, wanted_.training, p) + 1};
+            }
         }
         mine_counts_ = mine_counts_ || collective == mine_;
         std::vector<std::pair<std::size_t, double>> known;

@@ -24,9 +24,9 @@ double images_per_s_alone(const Training& training) {
 }
 
 std::string head_of(const TrainingSimulation& wanted) {
-    const auto& [model, work, batch, bucket_cap_mb] = wanted.training;
+    const auto& [model, work, batch, bucket_cap_mb, servers, staleness] = wanted.training;
     constexpr double kMillion = 1e6;
-    return fmt::format(
+    std::string text = fmt::format(
         "# training {}, {:.1f} million parameters, simulated: {}\n"
         "# one rank alone: data {}, forward {}, backward {}, optimizer {} a step of {} pictures: "
         "{:.0f} images/s\n",
@@ -34,6 +34,13 @@ std::string head_of(const TrainingSimulation& wanted) {
         in_seconds(work.data_s), in_seconds(work.forward_s), in_seconds(work.backward_s),
         in_seconds(work.optimizer_s), batch, images_per_s_alone(wanted.training)
     );
+    if (std::ranges::find(wanted.ways, trainer::Parallel::ps) != wanted.ways.end()) {
+        text += fmt::format(
+            "# ps: {} of the ranks {}, weights up to {} steps old\n", servers,
+            servers == 1 ? "is a server" : "are servers", staleness
+        );
+    }
+    return text;
 }
 
 using TrainedCells = std::array<std::string, 8>;
@@ -125,6 +132,8 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
         {"parameters", training.model.floats()},
         {"batch", training.batch},
         {"bucket_cap_mb", training.bucket_cap_mb},
+        {"servers", training.servers},
+        {"staleness", training.staleness},
         {"measured",
          {{"data_s", training.work.data_s},
           {"forward_s", training.work.forward_s},

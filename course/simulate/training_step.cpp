@@ -180,7 +180,33 @@ void zero3(SimulatedRank& rank, const Training& training, int p) {
     rank.compute(work.optimizer_s / p);
 }
 
+/// Gradients go to the servers, which hold a shard each and step it, and weights come back. All that goes through a server's
+/// card goes one after the other, but the servers' cards work at the same time. Where weights may be older, this happens
+/// beside the work on the next gradients.
+void ps(SimulatedRank& rank, const Training& training, int /*p*/) {
+    const Work& work = training.work;
+    const std::size_t shard = padded(training.model.floats(), training.servers) /
+                              static_cast<std::size_t>(training.servers);
+    const double gradients_s = work.data_s + work.forward_s + work.backward_s;
+    const double server_s = work.optimizer_s / training.servers;
+    if (training.staleness == 0) {
+        rank.compute(gradients_s);
+        rank.exchange("push", shard);
+        rank.compute(server_s);
+        rank.exchange("pull", shard);
+        return;
+    }
+    rank.start("push", shard);
+    const double weights_s = rank.start("pull", shard) + server_s;
+    rank.compute(gradients_s);
+    rank.wait(weights_s);
+}
+
 }  // namespace
+
+int workers_of(Parallel way, const Training& training, int p) {
+    return way == Parallel::ps ? p - training.servers : p;
+}
 
 StepTime step_on(Parallel way, const Training& training, int p, const ExchangeTime& time) {
     SimulatedRank rank(time);
@@ -199,6 +225,9 @@ StepTime step_on(Parallel way, const Training& training, int p, const ExchangeTi
             break;
         case Parallel::zero3:
             zero3(rank, training, p);
+            break;
+        case Parallel::ps:
+            ps(rank, training, p);
             break;
         case Parallel::three_d:
             throw std::invalid_argument("step_on: a mesh is no way of sharing equal replicas");

@@ -30,9 +30,12 @@ struct Training {
     Work work;
     std::size_t batch = 64;  // pictures a rank
     std::size_t bucket_cap_mb = 25;
+    int servers = 1;    // of ps: so many of the ranks hold the weights, and compute no gradients
+    int staleness = 0;  // of ps: 0: a worker waits for the weights of its step
 };
 
-/// How long a collective takes on so many floats: "all_reduce", "reduce_scatter" or "all_gather".
+/// How long a collective takes on so many floats: "all_reduce", "reduce_scatter" or "all_gather"; of ps "push", where each
+/// worker sends so many to each server, and "pull", where it gets as many back.
 using ExchangeTime = std::function<double(const std::string& collective, std::size_t floats)>;
 
 struct StepTime {
@@ -42,6 +45,9 @@ struct StepTime {
 
     [[nodiscard]] double hidden_s() const { return communication_s - exposed_s; }
 };
+
+/// Ranks of p that have pictures: all but the servers of ps.
+int workers_of(trainer::Parallel way, const Training& training, int p);
 
 /// A step of `way` on p ranks.
 ///

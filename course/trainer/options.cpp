@@ -106,6 +106,21 @@ void declare_ranks(CLI::App& app, Options& options) {
         ->type_name("MIB")
         ->capture_default_str();
     app.add_option(
+           "--servers", options.servers,
+           "For --parallel ps: how many of the ranks, the last ones, hold the weights; the others "
+           "are workers"
+    )
+        ->check([](const std::string& text) { return check_whole(text, 1, 4096); })
+        ->capture_default_str();
+    app.add_option(
+           "--staleness", options.staleness,
+           "For --parallel ps: how many steps a worker may be ahead of the slowest. 0: all take "
+           "each step together, with the weights and the bits of average"
+    )
+        ->check(check_from_0)
+        ->type_name("STEPS")
+        ->capture_default_str();
+    app.add_option(
            "--train-size", options.train_size, "Use at most this many training pictures, or windows"
     )
         ->check(check_from_0);
@@ -307,6 +322,24 @@ void expect_task(const CLI::App& app, const Options& options) {
     }
 }
 
+void expect_servers(const CLI::App& app, const Options& options) {
+    const bool ps = options.parallel == Parallel::ps;
+    for (const char* const name : {"--servers", "--staleness"}) {
+        if (!ps && app.count(name) > 0) {
+            throw Stop(std::string(name) + " goes with --parallel ps only");
+        }
+    }
+    for (const char* const name : {"--checkpoint", "--clip-norm", "--global-batch"}) {
+        if (ps && app.count(name) > 0) {
+            throw Stop(
+                std::string(name) +
+                " does not go with --parallel ps, where servers step: each has a share, and the "
+                "gradients of a worker at a time"
+            );
+        }
+    }
+}
+
 }  // namespace
 
 double usual_rate(const std::string& optimizer) {
@@ -334,6 +367,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     if (app.count("--replicas") > 0 && options.parallel != Parallel::dp) {
         throw Stop("--replicas goes with --parallel dp only");
     }
+    expect_servers(app, options);
     expect_task(app, options);
     expect_mesh(app, options);
     expect_experts(app, options);

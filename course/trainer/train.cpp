@@ -1,10 +1,14 @@
 #include "course/trainer/train.hpp"
 
 #include <ATen/Parallel.h>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 
+#include <torch/utils.h>
+
 #include "course/parallel/autocast.hpp"
+#include "course/parallel/ps.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/account.hpp"
 #include "course/trainer/loop_parts.hpp"
@@ -14,6 +18,40 @@
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
 
 namespace dist::trainer {
+
+namespace {
+
+void train_on(const Task& task, const Options& options, const Communicator& comm) {
+    const Timeout timeout(options.timeout_s, comm);
+    Account account(options, task.facts(), comm);
+    if (options.dtype == "bf16" && options.device == "cpu") {
+        const double fp32_s = convolution_s(/*bf16=*/false);
+        account.say(to_dtype_note(fp32_s, convolution_s(/*bf16=*/true)));
+    }
+    Trace trace(options.trace, comm);
+    LoopParts parts(options, task, account, trace, comm);
+    account.begin_run(parts.begun(), parts.all_steps(), parts.epoch_steps());
+    resnet_trainer(parts);
+    account.end_run(parts.step());
+    together(comm, [&] { account.say(trace.write()); });
+}
+
+void train_beside_servers(const Task& task, const Options& options, const Communicator& comm) {
+    const auto timeout =
+        std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(options.timeout_s)
+        );
+    const auto weights = [&] {
+        torch::manual_seed(options.seed);  // as worker 0 does
+        return task.make_model()->parameters();
+    };
+    with_servers(options, timeout, comm, weights, [&](Rpc& rpc, const Communicator& workers) {
+        Options with_rpc = options;
+        with_rpc.rpc = &rpc;
+        train_on(task, with_rpc, workers);
+    });
+}
+
+}  // namespace
 
 void train(const Options& options, const Communicator& comm) {
     if (std::getenv("OMP_NUM_THREADS") == nullptr) {
@@ -28,18 +66,11 @@ void train(const Options& options, const Communicator& comm) {
     }
     std::unique_ptr<Task> task;
     together(comm, [&] { task = make_task(options, comm.rank()); });
-    const Timeout timeout(options.timeout_s, comm);
-    Account account(options, task->facts(), comm);
-    if (options.dtype == "bf16" && options.device == "cpu") {
-        const double fp32_s = convolution_s(/*bf16=*/false);
-        account.say(to_dtype_note(fp32_s, convolution_s(/*bf16=*/true)));
+    if (options.parallel == Parallel::ps) {
+        train_beside_servers(*task, options, comm);
+    } else {
+        train_on(*task, options, comm);
     }
-    Trace trace(options.trace, comm);
-    LoopParts parts(options, *task, account, trace, comm);
-    account.begin_run(parts.begun(), parts.all_steps(), parts.epoch_steps());
-    resnet_trainer(parts);
-    account.end_run(parts.step());
-    together(comm, [&] { account.say(trace.write()); });
 }
 
 }  // namespace dist::trainer

@@ -53,7 +53,7 @@ TEST_CASE("a simulated step takes its work and what rings take by their formula"
     constexpr double kWorkS = 0.37;
     constexpr double kFloats = 21'282'122;
     const auto steps = steps_of({"--ranks", "4,16"});
-    CHECK(steps.size() == 10);
+    CHECK(steps.size() == 12);
     for (const int p : {4, 16}) {
         INFO(p);
         const auto at = [&](const std::string& way) {
@@ -74,6 +74,15 @@ TEST_CASE("a simulated step takes its work and what rings take by their formula"
         CHECK(at("ddp")["step_s"].get<double>() < at("average")["step_s"].get<double>());
         CHECK(at("zero2")["hidden_s"].get<double>() == Approx(0).margin(1e-9));
         CHECK(at("zero3")["communication_s"].get<double>() > 1.49 * all_s);
+        // each of p - 1 workers sends all to the server, and gets all back, one after another
+        const double server_s = 2 * (p - 1) * (2e-6 + 8e-10 * (16 + 4 * kFloats));
+        CHECK(
+            at("ps")["step_s"].get<double>() == Approx(kWorkS + server_s + loss_s).epsilon(0.001)
+        );
+        CHECK(
+            at("ps")["images_per_s"].get<double>() ==
+            Approx(64 * (p - 1) / at("ps")["step_s"].get<double>())
+        );
         for (const char* const way : {"average", "ddp", "zero1", "zero2", "zero3"}) {
             const auto step = at(way);
             CHECK(
@@ -132,6 +141,10 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
         {"train", "--forward", "1s", "--backward", "1s", "--model", "vgg"}, "there is resnet34, "
     );
     refused({"train", "--forward", "1s", "--backward", "1s", "--as", "x"}, "needs --mine NAME");
+    refused(
+        {"train", "--forward", "1s", "--backward", "1s", "--ranks", "4", "--servers", "3"},
+        "on 4 ranks there are fewer workers than servers"
+    );
     refused(
         {"train", "--forward", "1s", "--backward", "1s", "--mine", "hierarchical_all_reduce"},
         "simulate hierarchical_all_reduce --nodes 16 --per-node 8"

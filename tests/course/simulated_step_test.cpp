@@ -93,6 +93,23 @@ TEST_CASE("ZeRO's steps are put together as its exercises make them") {
     CHECK(milliseconds_of(Parallel::zero1, 4, 4) == Approx(24 + 9 + 0.5 + 9));
 }
 
+TEST_CASE("servers step what the workers push, beside the next step where weights may be older") {
+    Training training = layers(4);
+    const auto milliseconds = [&](int p) {
+        return 1e3 * step_on(Parallel::ps, training, p, lesson_s).step_s;
+    };
+    CHECK(milliseconds(3) == Approx(24 + 9 + 2 + 9));
+    training.servers = 2;  // of 500 floats each
+    CHECK(milliseconds(4) == Approx(24 + 5 + 1 + 5));
+    CHECK(workers_of(Parallel::ps, training, 4) == 2);
+    CHECK(workers_of(Parallel::ddp, training, 4) == 4);
+    training.staleness = 1;
+    CHECK(milliseconds(4) == Approx(24));
+    training.work.forward_s = 0;
+    training.work.backward_s = 5e-3;
+    CHECK(milliseconds(4) == Approx(11));  // the servers are the limit
+}
+
 TEST_CASE("rows that are cut into shards are filled up, and the loss is averaged") {
     std::vector<std::pair<std::string, std::size_t>> asked;
     const ExchangeTime note = [&](const std::string& collective, std::size_t floats) {

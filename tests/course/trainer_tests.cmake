@@ -26,9 +26,9 @@ if(LibTorch_FOUND)
   add_part_test(trainer_test SOURCES trainer_test.cpp LIBRARIES dist_trainer_parts nlohmann_json::nlohmann_json)
 
   add_part_test(trainer_runs_test
-    SOURCES bench_ddp_test.cpp bench_mesh_test.cpp bench_pipeline_test.cpp bench_zero_test.cpp trainer_experts_test.cpp trainer_faults_test.cpp trainer_mesh_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_text_test.cpp
+    SOURCES bench_ddp_test.cpp bench_mesh_test.cpp bench_pipeline_test.cpp bench_ps_test.cpp bench_zero_test.cpp trainer_experts_test.cpp trainer_faults_test.cpp trainer_mesh_test.cpp trainer_runs_test.cpp trainer_refusals_test.cpp trainer_resume_test.cpp trainer_servers_test.cpp trainer_text_test.cpp
     LIBRARIES dist::cli dist::data dist::plots nlohmann_json::nlohmann_json)
-  add_dependencies(trainer_runs_test bench_ddp bench_mesh bench_pipeline bench_zero trainer trainer_seen)
+  add_dependencies(trainer_runs_test bench_ddp bench_mesh bench_pipeline bench_ps bench_zero trainer trainer_seen)
   if(SHARDLINGS_GPU)
     add_dependencies(trainer_runs_test trainer_gpu)
     target_compile_definitions(trainer_runs_test PRIVATE TRAINER_GPU="$<TARGET_FILE:trainer_gpu>")
@@ -72,5 +72,5 @@ if(LibTorch_FOUND)
     set_tests_properties(course.trainer_${part}_test PROPERTIES LABELS "course;trainer" TIMEOUT 600 COST 50)
   endforeach()
   target_compile_definitions(trainer_runs_test PRIVATE
-    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_MESH="$<TARGET_FILE:bench_mesh>" BENCH_PIPELINE="$<TARGET_FILE:bench_pipeline>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>" BRANCH_NOT_TAKEN="$<TARGET_FILE:branch_not_taken>" MESH_GRADIENTS="$<TARGET_FILE:mesh_gradients>")
+    DATASETS="${PROJECT_SOURCE_DIR}/datasets" BENCH_DDP="$<TARGET_FILE:bench_ddp>" BENCH_MESH="$<TARGET_FILE:bench_mesh>" BENCH_PIPELINE="$<TARGET_FILE:bench_pipeline>" BENCH_PS="$<TARGET_FILE:bench_ps>" BENCH_ZERO="$<TARGET_FILE:bench_zero>" TRAINER="$<TARGET_FILE:trainer>" TRAINER_SEEN="$<TARGET_FILE:trainer_seen>" BRANCH_NOT_TAKEN="$<TARGET_FILE:branch_not_taken>" MESH_GRADIENTS="$<TARGET_FILE:mesh_gradients>")
 endif()
