@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,11 @@ extern "C" void on_signal(int number) {
     }
 }
 
+/// A signal came while this node waited for others.
+class SignalCame : public Error {
+    using Error::Error;
+};
+
 /// The machine's clock. Who waits by it for others waits no longer when a signal has come.
 class WakingClock : public SteadyClock {
   public:
@@ -50,7 +56,23 @@ class WakingClock : public SteadyClock {
             duration -= kSlice;
         }
         if (signal_that_came != 0) {
-            throw Error("a signal came");
+            throw SignalCame("a signal came");
+        }
+    }
+};
+
+/// A signal ends the wait for a round: there is none, and the agent leaves. The others need not wait
+/// until it looks dead.
+class LeavingMembership : public Membership {
+  public:
+    using Membership::Membership;
+
+    std::optional<WorkerRound> next() override {
+        try {
+            return Membership::next();
+        } catch (const SignalCame&) {
+            agent_to_tell.load()->interrupt(signal_that_came);  // the handler may be about to
+            return std::nullopt;
         }
     }
 };
@@ -153,7 +175,7 @@ int launch(LaunchOptions options) {
     WakingClock waiting;
     SteadyClock clock;
     const auto store = connect_store(options, settings_of(options));
-    Membership rounds(
+    LeavingMembership rounds(
         *store, options.run, name_of_node(address), options.workers, settings_of(options), waiting
     );
     WorkerLogs logs(options.logs);

@@ -38,8 +38,8 @@ class TcpTransport : public Transport {
     /// Errors  std::invalid_argument if there is no such place, or one has no socket.
     TcpTransport(std::vector<net::Socket> sockets, int rank);
 
-    /// Closes all connections. What has been sent still arrives, unless somebody sends to this rank afterwards. No descriptor
-    /// and no thread is left.
+    /// Closes all connections. What has been sent still arrives, unless somebody sends to this rank afterwards. Nothing is
+    /// written into the places of receives any more: they may be gone. No descriptor and no thread is left.
     ~TcpTransport() override;
     TcpTransport(const TcpTransport&) = delete;
     TcpTransport& operator=(const TcpTransport&) = delete;

@@ -177,7 +177,7 @@ class ElasticAgent {
     /// finish() as well, and if that is true, holds() does not matter: who has finished may be gone.
     ///
     /// A signal to the agent comes before all else: that workers died of it as well costs nothing, and
-    /// if it came while next() waited, nothing is started.
+    /// if it came while next() waited, nothing follows from what that returned.
     ///
     /// Once the rendezvous has thrown an Error, it is not called any more. What close() and leave()
     /// throw is nobody's business any more.

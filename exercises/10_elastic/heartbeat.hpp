@@ -44,9 +44,11 @@ struct HeartbeatSettings {
 /// interval at the most. So a clock that jumps, or a process that stood still, makes nobody look
 /// dead. The first look takes no time.
 ///
-/// It keeps one receive posted for each other rank, into which the transport may write as long as
-/// it is there: so the transport is destroyed first. One thread uses it, best one that does
-/// nothing else: a rank that waits in a collective makes no looks.
+/// It keeps one receive posted for each other rank. So when it is gone, nobody uses the transport
+/// any more; which of the two is destroyed first does not matter.
+///
+/// One thread uses it, best one that does nothing else: a rank that waits in a collective makes no
+/// looks.
 class Heartbeat {
   public:
     /// group  of its messages; nobody else uses it.

@@ -322,6 +322,10 @@ TEST_CASE("tcp_transport refuses ranks that do not exist, and rows of sockets wi
     });
 }
 
+TEST_CASE("tcp_transport writes nothing into the places of receives when it is destroyed") {
+    leaves_places_alone();
+}
+
 TEST_CASE("tcp_transport leaves no descriptor and no thread behind") {
     on_ranks({1}, [](const Communicator&) {
         on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {

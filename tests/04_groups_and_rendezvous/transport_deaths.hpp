@@ -1,11 +1,13 @@
 // A rank is killed, at one moment after the other: each call of the others with it is an Error that names it, and they go on
-// without it. Each function without a parameter is the body of a TEST_CASE.
+// without it. Or it leaves. Each function without a parameter is the body of a TEST_CASE.
 #pragma once
 
 #include <array>
 #include <csignal>
 #include <functional>
 #include <string>
+#include <sys/ioctl.h>
+#include <utility>
 #include <vector>
 
 #include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
@@ -193,6 +195,55 @@ inline void what_has_come_stays() {
             }
         }));
         CHECK(is_message(received(transport, 100, 1), 100, 1, 0));
+    });
+}
+
+/// Waits until so much can be read there, but not for ever.
+inline void comes(int wire, std::size_t bytes) {
+    constexpr int kMostLooks = 1000;
+    int there = 0;
+    for (int look = 0; look < kMostLooks && static_cast<std::size_t>(there) < bytes; ++look) {
+        nap(1);
+        ::ioctl(wire, FIONREAD, &there);
+    }
+}
+
+/// Rank 1 writes by hand the message that rank 0 has asked for: the rest of it when rank 0 makes no more calls.
+inline void leaves_places_alone() {
+    on_ranks({1}, [](const Communicator&) {
+        for (const std::size_t before : {std::size_t{0}, sizeof(Frame) + 400}) {
+            INFO("bytes of the message that came while the transport was used: " << before);
+            on_mesh(2, [&](std::vector<net::Socket> sockets, int rank, int) {
+                const int wire = sockets[static_cast<std::size_t>(1 - rank)].descriptor();
+                const Bytes all = framed({0, 0, 1000}, message(1000, 1, 0));
+                Bytes word(sizeof(Frame));
+                if (rank == 1) {
+                    writes(wire, all, before);
+                    read_all(wire, word);
+                    writes(
+                        wire, Bytes(all.begin() + static_cast<std::ptrdiff_t>(before), all.end()),
+                        all.size() - before
+                    );
+                    ::recv(wire, word.data(), 1, 0);  // until rank 0 has gone
+                    return;
+                }
+                Bytes place(1000, kUntouched);
+                Bytes place_before;
+                {
+                    TcpTransport transport(std::move(sockets), 0);
+                    comes(wire, before);
+                    const Request receive = transport.irecv(place, 1, 0, 0);
+                    CHECK_FALSE(transport.test(receive));
+                    transport.send({}, 1, 0, 0);
+                    comes(wire, all.size() - before);
+                    place_before = place;
+                }
+                const Comparison same = {
+                    place == place_before,
+                    "the destructor has written into the place of a receive"};
+                CHECK(same);
+            });
+        }
     });
 }
 

@@ -71,6 +71,8 @@ inline void a_signal_without_workers() {
     scene.signals = {{5s, SIGTERM}};
     scene.rounds = {{.waits = 10s}};
     leaves({"0 ms next", "10000 ms leave"});
+    scene.rounds = {{.waits = 10s, .kind = Script::Kind::none}};  // next() may give up at a signal
+    leaves({"0 ms next", "10000 ms leave"});
     scene.rounds = {{.waits = 10s, .kind = Script::Kind::timeout}};
     leaves({"0 ms next"});
     scene.rounds = {{.workers = {kEndsWell}, .finishes = kNever}};

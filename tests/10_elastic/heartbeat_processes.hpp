@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <unistd.h>
 #include <vector>
@@ -105,9 +104,8 @@ inline void sees_it_stop(HeartbeatProcess& me, int rank) {
 inline void stopped_process() {
     on_ranks({1}, [](const Communicator&) {
         const Processes run = on_transport(3, [](Transport& transport, int rank, int) {
-            // the transport goes first, when the body ends
-            static const auto me = std::make_unique<HeartbeatProcess>(transport, rank);
-            rank == kStopped ? is_stopped(*me) : sees_it_stop(*me, rank);
+            HeartbeatProcess me(transport, rank);
+            rank == kStopped ? is_stopped(me) : sees_it_stop(me, rank);
         });
         CHECK(run.passed);
     });
