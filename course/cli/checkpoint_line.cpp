@@ -31,10 +31,18 @@ std::vector<std::string> resumed(const std::vector<std::string>& words) {
     return kept;
 }
 
+std::filesystem::path file_of(const trainer::Options& options) {
+    if (options.checkpoint.empty()) {
+        return "";
+    }
+    return options.async_save ? trainer::snapshot_file(options.checkpoint)
+                              : trainer::checkpoint_file(options.checkpoint);
+}
+
 }  // namespace
 
 CheckpointLine::CheckpointLine(const trainer::Options& options, std::vector<std::string> command)
-    : file_(options.checkpoint.empty() ? "" : trainer::checkpoint_file(options.checkpoint)),
+    : file_(file_of(options)),
       before_(written_at(file_)),
       command_(std::move(command)),
       resumed_(options.resume) {}

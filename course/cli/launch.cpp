@@ -76,7 +76,7 @@ void launch(Context& context, const std::string& stack, std::vector<std::string>
     const elastic::LaunchOptions options = read_options(words);
     const auto program = words.end() - static_cast<std::ptrdiff_t>(options.command.size());
     const bool trains = *program == "train";
-    std::vector<std::string> used = {"elastic_agent", "membership"};
+    std::vector<std::string> used = {"elastic_agent", "membership", "flight_recorder"};
     used.insert(used.end(), kOwnTransport.begin(), kOwnTransport.end());
     if (trains) {
         const std::vector<std::string> of_training = used_by_training({program + 1, words.end()});

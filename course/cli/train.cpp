@@ -31,7 +31,9 @@ Ranks ranks_for(const TrainOptions& options, const trainer::Options& read) {
         constexpr long long kTooMany = 1'000'000;
         ranks.count = static_cast<int>(std::min(trainer::ranks_of(read.mesh), kTooMany));
     } else if (!options.ranks_given) {
-        ranks.count = way.one_process ? 1 : ranks.hosts.none() ? ranks.count : 0;
+        ranks.count = way.one_process || !read.diagnose.empty() ? 1
+                      : ranks.hosts.none()                      ? ranks.count
+                                                                : 0;
         if (read.parallel == trainer::Parallel::ps && ranks.hosts.none()) {
             ranks.count += read.servers;  // the others are workers
         }
@@ -99,6 +101,12 @@ std::vector<std::string> used_by(const trainer::Options& options) {
     std::vector<std::string> used = way_of(options.parallel).uses;
     if (options.global_batch) {
         used.emplace_back("elastic_sampler");
+    }
+    if (options.async_save) {
+        used.emplace_back("snapshot");
+    }
+    if (!options.flight_records.empty() || !options.diagnose.empty()) {
+        used.emplace_back("flight_recorder");
     }
     return used;
 }

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "course/elastic/diagnosis.hpp"
+
 namespace dist::elastic {
 namespace {
 
@@ -133,6 +135,11 @@ void Story::tell(const AgentLogEntry& entry) {
     if (entry.actions.signal == SIGKILL) {
         say("workers that do not end are killed");
     }
+    const bool none_lives =
+        entry.workers == WorkerState::stopped || entry.workers == WorkerState::failed;
+    if (has_failed_ && none_lives) {
+        tell_of_records();
+    }
 }
 
 void Story::tell_of_round(const WorkerRound& round) {
@@ -153,6 +160,7 @@ void Story::tell_of_round(const WorkerRound& round) {
 
 void Story::tell_of_failure(const WorkerEnd& failure) {
     all_well_ = false;
+    has_failed_ = true;
     ++failures_;
     const int rank = round_.first_rank + failure.local_rank;
     say("rank " + std::to_string(rank) + " " + how_it_ended(failure) +
@@ -160,6 +168,20 @@ void Story::tell_of_failure(const WorkerEnd& failure) {
     constexpr std::size_t kLines = 5;
     for (const std::string& line : logs_.last_words(rank, kLines)) {
         std::fprintf(stderr, "    %s\n", line.c_str());
+    }
+}
+
+/// Of the ranks here: what those of other nodes have left is there.
+void Story::tell_of_records() {
+    has_failed_ = false;
+    const std::string prefix = "round-" + std::to_string(round_.number) + ".";
+    const auto records = read_flight_records(logs_.folder(), prefix);
+    for (const FlightFinding& found : diagnosis_of(records)) {
+        const int local_rank = found.rank - round_.first_rank;
+        const bool is_here = 0 <= local_rank && local_rank < round_.workers;
+        if (is_here || found.fault != FlightFault::no_record) {
+            std::fprintf(stderr, "    %s\n", found.text().c_str());
+        }
     }
 }
 

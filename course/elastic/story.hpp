@@ -25,14 +25,16 @@ class Story {
   private:
     void tell_of_round(const WorkerRound& round);
     void tell_of_failure(const WorkerEnd& failure);
+    void tell_of_records();
 
     const LaunchOptions& options_;
     WorkerLogs& logs_;
     std::ofstream events_;
     WorkerRound round_ = {};
-    bool all_well_ = false;  // nobody has failed in this round, and nobody was told to end
-    int failures_ = 0;       // of rounds
-    int signal_ = 0;         // that the agent was told to end by
+    bool all_well_ = false;    // nobody has failed in this round, and nobody was told to end
+    bool has_failed_ = false;  // this round, and its flight records are not told of yet
+    int failures_ = 0;         // of rounds
+    int signal_ = 0;           // that the agent was told to end by
 };
 
 }  // namespace dist::elastic

@@ -11,7 +11,8 @@ namespace dist::files {
 /// Ctrl-C (SIGINT, SIGTERM, SIGHUP) meanwhile removes the unfinished file, and then does what it would
 /// have done. A device or a pipe is written as it is, and never replaced by a file.
 ///
-/// Cost    not for two threads at once; two processes may write the same file, and one wins.
+/// Several threads and processes may write at the same time, also the same file: then one wins.
+///
 /// Errors  std::system_error: "cannot write PATH; ...: No space left on device", or the system's other
 ///         reason.
 void write_atomically(const std::filesystem::path& path, std::string_view bytes);

@@ -7,6 +7,7 @@
 
 #include "course/nn/bucket_limits.hpp"
 #include "course/nn/memory.hpp"
+#include "course/parallel/flight.hpp"
 #include "course/parallel/nccl_hook.hpp"
 #include "course/runtime/clock.hpp"
 
@@ -42,8 +43,7 @@ void Ddp::exchange_gradients() {
     reducer_->finalize_backward();
 }
 
-StateDict Ddp::state_dict() const {
-    StateDict state = Replicas::state_dict();
+at::Tensor Ddp::order() const {
     reducer_->prepare_for_backward();  // after the first step, makes the plan of all others
     const at::Tensor order = at::empty({static_cast<std::int64_t>(numbers_.size())}, at::kLong);
     auto* next = order.data_ptr<std::int64_t>();
@@ -52,8 +52,19 @@ StateDict Ddp::state_dict() const {
             *next++ = static_cast<std::int64_t>(numbers_[i]);
         }
     }
-    state[kOrder] = order;
+    return order;
+}
+
+StateDict Ddp::state_dict() const {
+    StateDict state = Replicas::state_dict();
+    state[kOrder] = order();
     return state;
+}
+
+std::vector<StatePart> Ddp::parts() const {
+    std::vector<StatePart> parts = Replicas::parts();
+    parts.push_back(equal_part(kOrder, order(), comm()));
+    return parts;
 }
 
 void Ddp::load_state_dict(const StateDict& state) {
@@ -71,8 +82,9 @@ CommHook Ddp::make_hook() {
     if (options_.device == "cuda") {
         return nccl_hook(comm());
     }
-    CommHook traced = [&trace = trace_,
+    CommHook traced = [&trace = trace_, &comm = buckets_comm_,
                        hook = all_reduce_hook(buckets_comm_)](const at::Tensor& flat) {
+        const Noted noted(comm, {.name = "all_reduce", .count = flat.numel(), .op = "mean"});
         const double begin_s = now_s();
         std::future<void> done = hook(flat);
         done.wait();

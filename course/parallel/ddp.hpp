@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "course/parallel/replicas.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
@@ -22,9 +23,13 @@ class Ddp final : public Replicas {
     /// With the order of the plan: sums are rounded in the order in which elements lie, so a run that goes
     /// on has to have them where they were.
     [[nodiscard]] StateDict state_dict() const override;
+    [[nodiscard]] std::vector<StatePart> parts() const override;
     void load_state_dict(const StateDict& state) override;
 
   private:
+    /// Of the plan, as a checkpoint has it.
+    [[nodiscard]] at::Tensor order() const;
+
     /// all_reduce_hook() on the thread, which the trace is told of; on a GPU NCCL's.
     [[nodiscard]] CommHook make_hook();
 

@@ -41,6 +41,14 @@ StateDict Replicas::state_dict() const {
     return state;
 }
 
+std::vector<StatePart> Replicas::parts() const {
+    std::vector<StatePart> parts = model_parts();
+    for (const auto& [name, tensor] : optimizer_state(optimizer_, model().named_parameters())) {
+        parts.push_back(equal_part(name, tensor, comm()));
+    }
+    return parts;
+}
+
 void Replicas::load_state_dict(const StateDict& state) {
     WholeModel::load_state_dict(state);
     load_optimizer_state(optimizer_, model().named_parameters(), state);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "course/nn/optimizer.hpp"
 #include "course/parallel/whole_model.hpp"
@@ -16,6 +17,7 @@ class Replicas : public WholeModel {
     double clip_gradients(double limit) override;
     void step(double rate) override;
     [[nodiscard]] StateDict state_dict() const override;
+    [[nodiscard]] std::vector<StatePart> parts() const override;
     void load_state_dict(const StateDict& state) override;
 
   protected:

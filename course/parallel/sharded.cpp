@@ -1,6 +1,7 @@
 #include "course/parallel/sharded.hpp"
 
 #include <ATen/ops/zeros.h>
+#include <algorithm>
 #include <utility>
 
 #include "course/nn/rows.hpp"
@@ -50,6 +51,29 @@ void collect(
     }
 }
 
+void add_parts(
+    std::vector<StatePart>& parts,
+    const NamedRow& row,
+    const Key& key,
+    const at::Tensor& shard,
+    const Communicator& comm
+) {
+    // elements of the row, from its beginning: of the shard, and of the next tensor
+    const std::int64_t first = comm.rank() * shard.numel();
+    const std::int64_t end = first + shard.numel();
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < row.names.size(); ++i) {
+        const std::int64_t n = elements_of(row.shapes[i]);
+        const std::int64_t from = std::clamp(next, first, end);
+        const std::int64_t to = std::clamp(next + n, first, end);
+        parts.push_back(
+            {key(row.names[i]), row.shapes[i], from < to ? from - next : 0,
+             shard.detach().narrow(0, from - first, to - from)}
+        );
+        next += n;
+    }
+}
+
 at::Tensor cut(
     const StateDict& state, const NamedRow& row, const Key& key, const Communicator& comm
 ) {
@@ -89,6 +113,26 @@ void collect_optimizer_state(
     }
 }
 
+void add_optimizer_parts(
+    std::vector<StatePart>& parts,
+    const std::vector<NamedRow>& rows,
+    const nn::Optimizer& optimizer,
+    const Communicator& comm
+) {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (const auto& [kept, tensor] : optimizer.state(r)) {
+            const Key key = key_of(kept);
+            if (kept != kStep) {
+                add_parts(parts, rows[r], key, tensor, comm);
+                continue;
+            }
+            for (const std::string& name : rows[r].names) {
+                parts.push_back(first_part(key(name), tensor, comm));
+            }
+        }
+    }
+}
+
 void load_sharded_optimizer_state(
     nn::Optimizer& optimizer,
     const std::vector<NamedRow>& rows,
@@ -119,6 +163,12 @@ StateDict ShardedState::state_dict() const {
     StateDict state = WholeModel::state_dict();
     collect_optimizer_state(state, rows_, optimizer(), comm());
     return state;
+}
+
+std::vector<StatePart> ShardedState::parts() const {
+    std::vector<StatePart> parts = model_parts();
+    add_optimizer_parts(parts, rows_, optimizer(), comm());
+    return parts;
 }
 
 void ShardedState::load_state_dict(const StateDict& state) {

@@ -31,6 +31,15 @@ void collect(
     const Communicator& comm
 );
 
+/// Adds what this rank's shard has of the row's tensors.
+void add_parts(
+    std::vector<StatePart>& parts,
+    const NamedRow& row,
+    const Key& key,
+    const at::Tensor& shard,
+    const Communicator& comm
+);
+
 /// This rank's shard of the row that collect() took apart.
 ///
 /// Errors  std::out_of_range if a tensor is not there, c10::Error if one has another shape.
@@ -41,6 +50,13 @@ at::Tensor cut(
 /// What an optimizer keeps of the shards of these rows, as optimizer_state() has it of whole parameters.
 void collect_optimizer_state(
     StateDict& state,
+    const std::vector<NamedRow>& rows,
+    const nn::Optimizer& optimizer,
+    const Communicator& comm
+);
+
+void add_optimizer_parts(
+    std::vector<StatePart>& parts,
     const std::vector<NamedRow>& rows,
     const nn::Optimizer& optimizer,
     const Communicator& comm
@@ -58,6 +74,7 @@ void load_sharded_optimizer_state(
 class ShardedState : public WholeModel {
   public:
     [[nodiscard]] StateDict state_dict() const override;
+    [[nodiscard]] std::vector<StatePart> parts() const override;
     void load_state_dict(const StateDict& state) override;
 
   protected:

@@ -31,10 +31,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "course/nn/model.hpp"
 #include "course/parallel/options.hpp"
 #include "course/parallel/state_dict.hpp"
+#include "course/parallel/state_parts.hpp"
 #include "course/parallel/trace.hpp"
 #include "course/runtime/communicator.hpp"
 
@@ -111,6 +113,10 @@ class Strategy {
     /// The model's tensors and the optimizer's, whole, as one process would have them; rank 0's are
     /// kept. So a run can go on in another way, and on another number of ranks.
     [[nodiscard]] virtual StateDict state_dict() const = 0;
+
+    /// This rank's part of each of those tensors, perhaps without an element: all ranks' are the whole.
+    /// Views of what is trained, where nothing has to be gathered: the next step changes them.
+    [[nodiscard]] virtual std::vector<StatePart> parts() const = 0;
 
     /// Takes what state_dict() gave, of which each rank keeps its part.
     ///

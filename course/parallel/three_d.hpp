@@ -57,6 +57,9 @@ class ThreeD final : public Strategy {
 
     /// Of the names and shapes that one process has, whatever the mesh.
     [[nodiscard]] StateDict state_dict() const override;
+
+    /// Rank 0's, who gathers them.
+    [[nodiscard]] std::vector<StatePart> parts() const override;
     void load_state_dict(const StateDict& state) override;
 
     /// What pp, cp and tp send goes over their groups.

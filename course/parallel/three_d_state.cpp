@@ -58,6 +58,14 @@ StateDict ThreeD::state_dict() const {
     return state;
 }
 
+std::vector<StatePart> ThreeD::parts() const {
+    std::vector<StatePart> parts;
+    for (const auto& [name, tensor] : state_dict()) {
+        parts.push_back(first_part(name, tensor, comm_));
+    }
+    return parts;
+}
+
 void ThreeD::load_state_dict(const StateDict& state) {
     const Communicator& tp = mesh_.group("tp");
     for (const Share& share : shares_) {

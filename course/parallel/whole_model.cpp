@@ -43,6 +43,14 @@ WholeModel::WholeModel(
 
 void WholeModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
 
+std::int64_t WholeModel::elements() const {
+    std::int64_t n = 0;
+    for (const at::Tensor& parameter : parameters_) {
+        n += parameter.numel();
+    }
+    return n;
+}
+
 at::Tensor WholeModel::forward(const at::Tensor& inputs) {
     return model_->forward(inputs);
 }
@@ -58,6 +66,17 @@ StateDict WholeModel::state_dict() const {
         tensor = tensor.cpu().contiguous().clone();
     }
     return state;
+}
+
+std::vector<StatePart> WholeModel::model_parts() const {
+    std::vector<StatePart> parts;
+    for (const auto& parameter : model_->named_parameters()) {
+        parts.push_back(equal_part(model_name(parameter.key()), parameter.value(), comm_));
+    }
+    for (const auto& buffer : model_->named_buffers()) {
+        parts.push_back(first_part(model_name(buffer.key()), buffer.value(), comm_));
+    }
+    return parts;
 }
 
 void WholeModel::load_state_dict(const StateDict& state) {

@@ -1,6 +1,7 @@
 // What ways of parallelism share in which every rank has the whole model: its weights, equal everywhere.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ class WholeModel : public Strategy {
     void load_state_dict(const StateDict& state) override;
 
   protected:
+    /// Of parameters and buffers.
+    [[nodiscard]] std::vector<StatePart> model_parts() const;
+
     /// author  who gives the ranks their gradients: for the text of expect_equal().
     WholeModel(
         const ParallelOptions& options,
@@ -35,6 +39,9 @@ class WholeModel : public Strategy {
     [[nodiscard]] const Communicator& comm() const { return comm_; }
     [[nodiscard]] nn::Model& model() const { return *model_; }
     [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
+
+    /// Of all parameters.
+    [[nodiscard]] std::int64_t elements() const;
 
   private:
     const Communicator& comm_;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "course/parallel/flight.hpp"
 #include "course/parallel/optimizer.hpp"
 
 namespace dist::trainer {
@@ -25,6 +26,7 @@ void ShardedOptimizer::exchange_gradients() {}
 
 void ShardedOptimizer::step(double rate) {
     zero_->optimizer().set_rate(rate);
+    const Noted noted(comm(), {.name = "zero1_step", .count = elements()});
     zero_->step();
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "course/nn/bucket_limits.hpp"
+#include "course/parallel/flight.hpp"
 #include "course/parallel/optimizer.hpp"
 
 namespace dist::trainer {
@@ -25,6 +26,7 @@ void ShardedGradients::exchange_gradients() {}
 
 void ShardedGradients::step(double rate) {
     zero_->optimizer().set_rate(rate);
+    const Noted noted(comm(), {.name = "zero2_step", .count = elements()});
     zero_->step();
 }
 

@@ -1,11 +1,13 @@
 #include "course/parallel/zero3.hpp"
 
 #include <ATen/ops/zeros.h>
+#include <optional>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "course/nn/memory.hpp"
+#include "course/parallel/flight.hpp"
 #include "course/parallel/optimizer.hpp"
 #include "course/parallel/same_bits.hpp"
 #include "course/parallel/stop.hpp"
@@ -68,7 +70,15 @@ at::Tensor ShardedModel::forward(const at::Tensor& inputs) {
     }
     at::Tensor x = inputs;
     for (std::size_t u = 0; u < model_->parts().size(); ++u) {
-        x = zero_->forward(u, [&] { return model_->parts()[u].forward(x); });
+        const std::int64_t n = zero_->optimizer().parameters()[u].numel() * shards_.size();
+        std::optional<Noted> noted(
+            std::in_place, messages_, FlightCall{.name = "all_gather", .count = n},
+            SourceLine::here()
+        );
+        x = zero_->forward(u, [&] {
+            noted.reset();  // the weights are there
+            return model_->parts()[u].forward(x);
+        });
     }
     return x;
 }
@@ -78,6 +88,7 @@ void ShardedModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
 void ShardedModel::exchange_gradients() {
     if (copies_.size() > 1) {  // what is there is the mean over one copy's ranks
         const nn::MemoryScope scope(nn::MemoryKind::gradients);
+        const Noted noted(copies_, {.name = "all_reduce", .count = -1, .op = "mean"});
         average_gradients(zero_->optimizer().parameters(), copies_);
     }
 }
@@ -128,6 +139,21 @@ StateDict ShardedModel::state_dict() const {
     }
     collect_optimizer_state(state, rows_, zero_->optimizer(), shards_);
     return state;
+}
+
+std::vector<StatePart> ShardedModel::parts() const {
+    std::vector<StatePart> parts;
+    if (copies_.rank() != 0) {
+        return parts;  // another rank has the same
+    }
+    for (std::size_t u = 0; u < rows_.size(); ++u) {
+        add_parts(parts, rows_[u], model_key(), zero_->optimizer().parameters()[u], shards_);
+    }
+    for (const auto& buffer : model_->named_buffers()) {
+        parts.push_back(first_part(model_name(buffer.key()), buffer.value(), shards_));
+    }
+    add_optimizer_parts(parts, rows_, zero_->optimizer(), shards_);
+    return parts;
 }
 
 void ShardedModel::load_state_dict(const StateDict& state) {

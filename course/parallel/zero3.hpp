@@ -32,6 +32,7 @@ class ShardedModel final : public Strategy {
     /// Ranks with the same shards, one of each copy.
     void expect_equal(std::size_t done) const override;
     [[nodiscard]] StateDict state_dict() const override;
+    [[nodiscard]] std::vector<StatePart> parts() const override;
     void load_state_dict(const StateDict& state) override;
 
   private:

@@ -12,6 +12,18 @@
 
 namespace dist {
 
+namespace {
+
+pid_t child_to_end = 0;
+
+// Who is to end may have to write something first. One that is stopped has to go on for it.
+extern "C" void pass_on(int signal) {
+    kill(child_to_end, signal);
+    kill(child_to_end, SIGCONT);
+}
+
+}  // namespace
+
 void tell_of_death() {
     const pid_t parent = getpid();
     const pid_t child = fork();
@@ -24,6 +36,8 @@ void tell_of_death() {
     if (child <= 0) {
         return;
     }
+    child_to_end = child;
+    std::signal(SIGTERM, pass_on);
     int end = 0;
     while (waitpid(child, &end, 0) < 0 && errno == EINTR) {
     }

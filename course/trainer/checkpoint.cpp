@@ -86,14 +86,12 @@ Dict from_file(const fs::path& file) {
 
 }  // namespace
 
-void save_checkpoint(
-    const fs::path& folder, const std::string& run, const Steps& steps, const StateDict& state
-) {
+void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
     Dict dict(c10::StringType::get(), c10::AnyType::get());
-    dict.insert("run", run);
-    dict.insert("step", static_cast<std::int64_t>(steps.done));
-    dict.insert("all_steps", static_cast<std::int64_t>(steps.all));
-    for (const auto& [name, tensor] : state) {
+    dict.insert("run", checkpoint.run);
+    dict.insert("step", static_cast<std::int64_t>(checkpoint.steps.done));
+    dict.insert("all_steps", static_cast<std::int64_t>(checkpoint.steps.all));
+    for (const auto& [name, tensor] : checkpoint.state) {
         dict.insert(
             name, tensor.detach().clone(at::MemoryFormat::Contiguous)
         );  // not all it is a view of
@@ -129,13 +127,12 @@ Checkpoint read_checkpoint(const fs::path& folder) {
     return saved;
 }
 
-Steps load_checkpoint(
-    const fs::path& folder,
+void load_checkpoint(
+    const fs::path& file,
+    const Checkpoint& saved,
     const std::string& run,
     const std::function<void(const StateDict&)>& load
 ) {
-    const fs::path file = checkpoint_file(folder);
-    const Checkpoint saved = read_checkpoint(folder);
     if (saved.run != run) {
         throw std::runtime_error(
             file.string() + ": belongs to a run with " + without(saved.run, run) + ", not " +
@@ -147,7 +144,6 @@ Steps load_checkpoint(
     } catch (const std::exception&) {
         throw std::runtime_error(damaged(file));
     }
-    return saved.steps;
 }
 
 }  // namespace dist::trainer

@@ -16,41 +16,35 @@ namespace dist::trainer {
 /// Errors  std::runtime_error with the system's reason.
 void expect_writable(const std::filesystem::path& folder);
 
-/// Writes how far the run is, and its tensors: a dict as torch.save writes one, with no name in it that
-/// torch.load refuses with weights_only=True. The old checkpoint stays until the new one is complete.
-///
-/// run      see describe_run; "run" in the file.
-/// steps    done, "step", and of the whole run, "all_steps".
-/// state    the tensors, each under its own name.
-///
-/// Errors   std::runtime_error with the system's reason.
-void save_checkpoint(
-    const std::filesystem::path& folder,
-    const std::string& run,
-    const Steps& steps,
-    const StateDict& state
-);
-
-/// What save_checkpoint wrote.
+/// What a run needs to go on.
 struct Checkpoint {
-    std::string run;
+    std::string run;  // see describe_run
     Steps steps;
     StateDict state;
 };
+
+/// Writes a dict as torch.save writes one, with no name in it that torch.load refuses with weights_only=True: "run", the
+/// steps that are done as "step", those of the whole run as "all_steps", and the tensors, each under its own name. The
+/// old checkpoint stays until the new one is complete.
+///
+/// Errors   std::runtime_error with the system's reason.
+void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
 /// Reads it, whatever run it is of.
 ///
 /// Errors   std::runtime_error, saying what to do, if there is no checkpoint, or if it is damaged.
 Checkpoint read_checkpoint(const std::filesystem::path& folder);
 
-/// Reads what save_checkpoint wrote for this run; returns the steps.
+/// Goes on from a checkpoint of this run.
 ///
+/// file     that it was read from.
 /// load     gets the tensors.
 ///
-/// Errors   std::runtime_error, saying what to do, if there is no checkpoint, if it is damaged, or
-///          of another run. What was loaded is then of no use.
-Steps load_checkpoint(
-    const std::filesystem::path& folder,
+/// Errors   std::runtime_error, saying what to do, if it is of another run, or if `load` throws. What
+///          was loaded is then of no use.
+void load_checkpoint(
+    const std::filesystem::path& file,
+    const Checkpoint& saved,
     const std::string& run,
     const std::function<void(const StateDict&)>& load
 );

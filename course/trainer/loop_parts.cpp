@@ -10,11 +10,13 @@
 
 #include "course/parallel/autocast.hpp"
 #include "course/parallel/device.hpp"
+#include "course/parallel/flight.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/checkpoint.hpp"
 #include "course/trainer/fault.hpp"
 #include "course/trainer/schedule.hpp"
+#include "course/trainer/snapshot.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
 #include "exercises/05_data_parallel/broadcast_parameters.hpp"
 
@@ -53,6 +55,9 @@ LoopParts::LoopParts(
     }
     broadcast_statistics();
     together(comm_, [this] { resume(); });
+    if (options_.async_save) {
+        snapshots_ = std::make_unique<Snapshots>(options_.checkpoint, comm_);
+    }
 }
 
 std::size_t LoopParts::steps() const {
@@ -178,7 +183,11 @@ void LoopParts::report_steps() {
     }
     const at::Tensor results = at::stack(results_).cpu();  // (steps, 2), of this rank's batches
     const std::span means(results.data_ptr<float>(), static_cast<std::size_t>(results.numel()));
-    ring_all_reduce(means, ReduceOp::mean, data_ranks_);
+    {
+        const auto n = static_cast<std::int64_t>(means.size());
+        const Noted noted(data_ranks_, {.name = "all_reduce", .count = n, .op = "mean"});
+        ring_all_reduce(means, ReduceOp::mean, data_ranks_);
+    }
     const std::size_t seen = seen_after(step_) - seen_after(step_ - unreported_.size());
     for (std::size_t i = 0; i < unreported_.size(); ++i) {
         unreported_[i].loss = means[2 * i];
@@ -221,16 +230,27 @@ void LoopParts::save() {
         return;
     }
     constexpr int kWentWrong = 1;
-    const auto write = [this] {
-        const StateDict state = strategy_->state_dict();
-        if (comm_.rank() == 0) {
-            const std::string run = describe_run(options_, facts_, data_ranks_.size());
-            save_checkpoint(options_.checkpoint, run, {step_, all_steps_}, state);
-        }
-    };
-    together(comm_, write, kWentWrong);
+    together(
+        comm_, [this] { write_checkpoint(); }, kWentWrong
+    );
     saved_ = step_;
     account_.end_save(watch.elapsed_s());
+}
+
+void LoopParts::write_checkpoint() {
+    const std::string run = describe_run(options_, facts_, data_ranks_.size());
+    const Steps at = {step_, all_steps_};
+    if (snapshots_) {
+        take_snapshot(*snapshots_, run, at, strategy_->parts(), comm_);
+        if (step_ == steps()) {
+            snapshots_->wait();  // the last: nobody would hear of its errors
+        }
+        return;
+    }
+    const StateDict state = strategy_->state_dict();
+    if (comm_.rank() == 0) {
+        save_checkpoint(options_.checkpoint, {run, at, state});
+    }
 }
 
 // The statistics of batch normalisations differ between ranks, as each saw its own pictures. As in
@@ -241,29 +261,39 @@ void LoopParts::broadcast_statistics() {
     for (const at::Tensor& buffer : buffers) {
         on_host.push_back(buffer.cpu());
     }
-    broadcast_parameters(on_host, 0, comm_);
+    {
+        const Noted noted(comm_, {.name = "broadcast", .count = -1, .root = 0});
+        broadcast_parameters(on_host, 0, comm_);
+    }
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         buffers[i].copy_(on_host[i]);
     }
 }
 
 void LoopParts::resume() {
-    const bool there = !options_.checkpoint.empty() && exists(checkpoint_file(options_.checkpoint));
-    if (options_.resume || (options_.elastic && there)) {
+    const std::filesystem::path& folder = options_.checkpoint;
+    if (folder.empty()) {
+        return;
+    }
+    const Saved saved = find_saved(folder, comm_);
+    const bool is_there = saved != Saved::nothing;
+    if (options_.resume || (options_.elastic && is_there)) {
+        const Checkpoint checkpoint = read_saved(saved, folder, comm_);
         const std::string run = describe_run(options_, facts_, data_ranks_.size());
-        begun_ = load_checkpoint(options_.checkpoint, run, [this](const StateDict& state) {
+        load_checkpoint(file_of(saved, folder), checkpoint, run, [this](const StateDict& state) {
             strategy_->load_state_dict(state);
         });
+        begun_ = checkpoint.steps;
         step_ = begun_.done;
         saved_ = step_;
-    } else if (there) {
+    } else if (is_there) {
         throw std::runtime_error(
-            checkpoint_file(options_.checkpoint).string() +
+            file_of(saved, folder).string() +
             ": is there already; go on from it with --resume, or give another folder"
         );
     }
-    if (!options_.checkpoint.empty() && comm_.rank() == 0) {
-        expect_writable(options_.checkpoint);  // better known now than after the first epoch
+    if (comm_.rank() == 0) {
+        expect_writable(folder);  // better known now than after the first epoch
     }
 }
 

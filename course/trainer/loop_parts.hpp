@@ -18,6 +18,7 @@
 #include "course/trainer/task.hpp"
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "exercises/05_data_parallel/resnet_trainer.hpp"
+#include "exercises/10_elastic/snapshot.hpp"
 
 namespace dist::trainer {
 
@@ -75,6 +76,7 @@ class LoopParts final : public TrainingParts {
     /// Waits for the losses of the steps since the last call, and reports them.
     void report_steps();
     void broadcast_statistics();
+    void write_checkpoint();
     void resume();
 
     const Options& options_;
@@ -89,9 +91,10 @@ class LoopParts final : public TrainingParts {
     const Communicator& data_ranks_;
     std::unique_ptr<Examples> examples_;
     std::size_t all_steps_;
-    Steps begun_;            // of the run that this one goes on from
-    std::size_t step_ = 0;   // done
-    std::size_t saved_ = 0;  // of them, in the checkpoint
+    Steps begun_;                           // of the run that this one goes on from
+    std::size_t step_ = 0;                  // done
+    std::size_t saved_ = 0;                 // of them, in the checkpoint
+    std::unique_ptr<Snapshots> snapshots_;  // with --async-save
     std::size_t epoch_ = 0;
 
     // of this step

@@ -7,6 +7,7 @@
 #include "course/trainer/expert_options.hpp"
 #include "course/trainer/mesh_options.hpp"
 #include "course/trainer/option_checks.hpp"
+#include "course/trainer/output_options.hpp"
 
 namespace dist::trainer {
 
@@ -130,74 +131,6 @@ void declare_ranks(CLI::App& app, Options& options) {
         ->check(check_from_0);
 }
 
-/// What is written.
-void declare_output(CLI::App& app, Options& options) {
-    app.add_option(
-           "--log", options.log,
-           "Write one JSON line per step and epoch, with the times of its parts"
-    )
-        ->type_name("FILE");
-    app.add_option(
-           "--trace", options.trace,
-           "Write what each rank did in ten steps, from the third on: a Chrome trace for each "
-           "rank, "
-           "for Perfetto and HTA"
-    )
-        ->type_name("DIR");
-    auto* const checkpoint =
-        app.add_option("--checkpoint", options.checkpoint, "Save after every epoch, in this folder")
-            ->type_name("DIR");
-    app.add_option("--save-every", options.save_every, "Also save after this many steps")
-        ->check(check_from_1)
-        ->needs(checkpoint)
-        ->type_name("STEPS");
-    auto* const resume =
-        app.add_flag("--resume", options.resume, "Go on from the checkpoint")->needs(checkpoint);
-    app.add_flag(
-           "--elastic", options.elastic,
-           "Go on from the checkpoint if there is one: for runs that are started again and again, "
-           "as launch does"
-    )
-        ->needs(checkpoint)
-        ->excludes(resume);
-    auto* const sample =
-        app.add_option(
-               "--sample", options.sample,
-               "For --model gpt: do not train; print TEXT, and how the checkpoint's model goes on"
-        )
-            ->needs(checkpoint)
-            ->type_name("TEXT");
-    app.add_option("--sample-bytes", options.sample_bytes, "How far it goes on")
-        ->check(check_from_1)
-        ->needs(sample)
-        ->capture_default_str();
-    app.add_option(
-           "--temperature", options.temperature,
-           "What its scores are divided by before a byte is drawn; 0: the likeliest each time"
-    )
-        ->check(check_decay)
-        ->needs(sample)
-        ->capture_default_str();
-    app.add_option(
-           "--stop-after", options.stop_after,
-           "Save and end after this step, as if interrupted; with --accumulate, after the next "
-           "exchange of gradients"
-    )
-        ->check(check_from_1)
-        ->needs(checkpoint);
-}
-
-/// Who is waited for, and how long.
-void declare_timeout(CLI::App& app, Options& options) {
-    app.add_option(
-           "--timeout", options.timeout_s,
-           "When the others have waited this long for a rank, name it and end the run"
-    )
-        ->check(check_rate)
-        ->type_name("SECONDS")
-        ->capture_default_str();
-}
-
 /// The model of text.
 void declare_gpt(CLI::App& app, Options& options) {
     app.add_option(
@@ -291,7 +224,6 @@ void declare(CLI::App& app, Options& options) {
     declare_ranks(app, options);
     declare_mesh(app, options);
     declare_output(app, options);
-    declare_timeout(app, options);
     declare_training(app, options);
     declare_clipping(app, options);
 }
@@ -348,6 +280,10 @@ double usual_rate(const std::string& optimizer) {
 
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder) {
     return folder / "checkpoint.pt";
+}
+
+std::filesystem::path snapshot_file(const std::filesystem::path& folder) {
+    return folder / "index";
 }
 
 std::optional<std::string> parse_options(int argc, const char* const* argv, Options& options) {

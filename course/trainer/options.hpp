@@ -24,8 +24,11 @@ struct Options : ParallelOptions {
     std::size_t epochs = 20;
     std::filesystem::path log;              ///< empty: none
     std::filesystem::path trace;            ///< a folder; empty: none
+    std::filesystem::path flight_records;   ///< a folder; empty: launch's, if any
+    std::filesystem::path diagnose;         ///< a folder of such records, instead of training
     std::filesystem::path checkpoint;       ///< a folder; empty: none
     std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
+    bool async_save = false;                ///< a thread writes the checkpoint
     bool resume = false;
     bool elastic = false;  ///< go on from the checkpoint where there is one
     double timeout_s = 600;
@@ -48,6 +51,9 @@ double usual_rate(const std::string& optimizer);
 
 /// The checkpoint's file in the folder of --checkpoint.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder);
+
+/// The same with --async-save: there are others beside it, which belong to it.
+std::filesystem::path snapshot_file(const std::filesystem::path& folder);
 
 /// Reads the command line. When it asks for help, returns the help text instead.
 ///

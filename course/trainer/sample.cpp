@@ -16,18 +16,19 @@
 
 #include "course/nn/gpt.hpp"
 #include "course/parallel/optimizer.hpp"
-#include "course/trainer/checkpoint.hpp"
+#include "course/trainer/snapshot.hpp"
 
 namespace dist::trainer {
 
 namespace {
 
-std::shared_ptr<nn::Model> load_model(const Options& options) {
-    const Checkpoint saved = read_checkpoint(options.checkpoint);
+std::shared_ptr<nn::Model> load_model(const Options& options, const Communicator& alone) {
+    const Saved found = find_saved(options.checkpoint, alone);
+    const Checkpoint saved = read_saved(found, options.checkpoint, alone);
     const std::string wanted = describe_model(options);
     if (!saved.run.starts_with("model " + wanted + ",")) {
         throw std::runtime_error(
-            checkpoint_file(options.checkpoint).string() + ": has a " +
+            file_of(found, options.checkpoint).string() + ": has a " +
             saved.run.substr(0, saved.run.find(',')) + ", not a " + wanted +
             "; give the options of its run"
         );
@@ -47,9 +48,9 @@ void print(char byte) {
 
 }  // namespace
 
-void print_sample(const Options& options) {
+void print_sample(const Options& options, const Communicator& alone) {
     const c10::AutoGradMode no_graph(false);
-    const auto model = load_model(options);
+    const auto model = load_model(options, alone);
     torch::manual_seed(options.seed);
     const std::string begin = options.sample->empty() ? "\n" : *options.sample;
     std::vector<std::int64_t> tokens;

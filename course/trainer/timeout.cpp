@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include "course/parallel/flight.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/patient_calls.hpp"
@@ -74,6 +75,7 @@ void Timeout::look(double waited_s) const {
     std::fprintf(
         stderr, "train: %s: rank %zu has waited for %.0f s (--timeout)\n", who.c_str(), me, waited_s
     );
+    write_flight_record();
     MPI_Abort(comm_.handle(), 1);
 }
 

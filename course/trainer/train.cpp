@@ -2,12 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <stdexcept>
 
 #include <torch/utils.h>
 
+#include "course/elastic/diagnosis.hpp"
 #include "course/parallel/autocast.hpp"
+#include "course/parallel/flight.hpp"
 #include "course/parallel/ps.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/account.hpp"
@@ -21,7 +26,29 @@ namespace dist::trainer {
 
 namespace {
 
+void print_diagnosis(const std::filesystem::path& folder) {
+    const auto records = elastic::read_flight_records(folder);
+    if (records.empty()) {
+        throw std::runtime_error(
+            "--diagnose " + folder.string() +
+            ": there are no flight records; train --flight-records DIR writes them"
+        );
+    }
+    const auto findings = elastic::diagnosis_of(records);
+    for (const FlightFinding& found : findings) {
+        std::printf("%s\n", found.text().c_str());
+    }
+    if (findings.empty()) {
+        std::printf(
+            "flight records of %zu ranks: they agree, and nobody is waited for\n", records.size()
+        );
+    }
+}
+
 void train_on(const Task& task, const Options& options, const Communicator& comm) {
+    std::filesystem::path record;
+    together(comm, [&] { record = Flight::file_in(options.flight_records, comm.rank()); });
+    Flight flight(record, comm);
     const Timeout timeout(options.timeout_s, comm);
     Account account(options, task.facts(), comm);
     if (options.dtype == "bf16" && options.device == "cpu") {
@@ -57,10 +84,18 @@ void train(const Options& options, const Communicator& comm) {
     if (std::getenv("OMP_NUM_THREADS") == nullptr) {
         at::set_num_threads(1);  // the ranks are the threads
     }
-    if (options.sample) {
+    if (!options.diagnose.empty()) {
         return together(comm, [&] {
             if (comm.rank() == 0) {
-                print_sample(options);
+                print_diagnosis(options.diagnose);
+            }
+        });
+    }
+    if (options.sample) {
+        const Communicator alone = comm.split(comm.rank());
+        return together(comm, [&] {
+            if (comm.rank() == 0) {
+                print_sample(options, alone);
             }
         });
     }

@@ -19,8 +19,6 @@ namespace dist {
 /// The n-th take() of all ranks is one snapshot. Whenever the ranks are killed, and whatever cannot be written, the
 /// folder has the last snapshot that was written, whole and of one step; while the next takes its place, one of these two.
 ///
-/// While a snapshot is written, nobody else in this process calls files::write_atomically().
-///
 /// Source  PyTorch, torch/distributed/checkpoint/state_dict_saver.py, async_save.
 class Snapshots {
   public:

@@ -47,6 +47,11 @@ TEST_CASE("a run that wrote a checkpoint is told where it is, and the line that 
         CheckpointLine(options, words).text_when_interrupted() ==
         "checkpoint: " + file + "\nto go on:  " + resume
     );
+    options.async_save = true;
+    const std::string index = (folder.path() / "index").string();
+    const CheckpointLine in_parts(options, words);
+    std::ofstream(index) << "parts";
+    CHECK(in_parts.text(false) == "checkpoint: " + index + "\nto go on:  " + resume);
     CHECK(CheckpointLine(dist::trainer::Options(), words).text_when_interrupted().empty());
     CHECK(CheckpointLine(dist::trainer::Options(), words).text(false).empty());
 }

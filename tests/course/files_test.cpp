@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 
 #include "course/files/atomic_file.hpp"
@@ -98,6 +99,54 @@ TEST_CASE("what cannot be written is known beforehand, and trying leaves nothing
     CHECK(refusal([&] { check_writable(folder.path); }).ends_with("Is a directory"));
     CHECK(refusal([&] { check_writable(folder.path / "absent" / "file"); }
     ).ends_with("No such file or directory"));
+}
+
+TEST_CASE("two threads may write at the same time, also the same file") {
+    const Folder folder;
+    const auto handler = std::signal(SIGTERM, SIG_IGN);
+    std::string text;  // what went wrong in the thread
+    const auto write = [&](char letter) {
+        for (int i = 0; i < 100; ++i) {
+            write_atomically(folder.path / std::string(1, letter), std::string(10'000, letter));
+            write_atomically(folder.path / "both", std::string(10'000, letter));
+        }
+    };
+    std::thread other([&] { text = refusal([&] { write('b'); }); });
+    CHECK(refusal([&] { write('a'); }).empty());
+    other.join();
+    CHECK(text.empty());
+    CHECK(text_of(folder.path / "a") == std::string(10'000, 'a'));
+    CHECK(text_of(folder.path / "b") == std::string(10'000, 'b'));
+    const std::string both = text_of(folder.path / "both");
+    REQUIRE(both.size() == 10'000);
+    CHECK(both == std::string(10'000, both.front()));
+    CHECK(folder.count() == 3);
+    CHECK(std::signal(SIGTERM, handler) == SIG_IGN);  // as before the first write
+}
+
+TEST_CASE("a signal removes the unfinished files of all threads") {
+    const Folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+        std::signal(SIGTERM, SIG_DFL);  // Catch2 has one of its own
+        const auto write = [&](const char* name) {
+            const std::string bytes(std::size_t{4} << 20U, 'x');
+            while (refusal([&] { write_atomically(folder.path / name, bytes); }).empty()) {
+            }
+        };
+        std::thread(write, "a").detach();
+        std::thread(write, "b").detach();
+        usleep(50'000);
+        std::raise(SIGTERM);
+        _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == SIGTERM);
+    for (const auto& entry : fs::directory_iterator(folder.path)) {
+        CHECK(entry.path().extension() != ".partial");
+    }
 }
 
 TEST_CASE("a signal during the write leaves the old file alone, and ends the process") {

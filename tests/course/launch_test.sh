@@ -44,6 +44,10 @@ for parallel in zero1 zero2 zero3; do
     cmp -s <(losses "$work/parts.log") <(losses "$work/$parallel.log") || fail "$parallel: other losses"
     rm -rf "$work/parts" "$work/parts.log"
 done
+train_with 1:7:kill:1 parts --async-save || fail "--async-save, killed: it ends with $?: $(tail -5 "$work/out")"
+cmp -s <(losses "$work/parts.log") <(losses "$work/whole.log") || fail "--async-save: other losses"
+[ "$(ls "$work/parts" | wc -l)" = 4 ] || fail "--async-save: not an index and three parts: $(ls "$work/parts")"
+rm -rf "$work/parts" "$work/parts.log"
 train_with 1:7:kill:1 parts >/dev/null
 expect 'rank 1 died of SIGKILL'
 rm -rf "$work/parts" "$work/parts.log"

@@ -54,6 +54,7 @@ TEST_CASE(
         int ranks;
         const char* model;  // two epochs and more
         std::size_t stop_after;
+        const char* save = "";
     };
     const Case one = GENERATE(
         Case{
@@ -61,6 +62,11 @@ TEST_CASE(
             "small --train-size 96 --steps 10 --optimizer adamw --schedule onecycle "
             "--label-smoothing 0.1",
             6},
+        Case{2, "small --train-size 96 --steps 10 --optimizer adamw", 6, " --async-save"},
+        Case{
+            3, "small --train-size 108 --steps 6 --parallel ddp", 3,
+            " --async-save --save-every 1"},
+        Case{3, "small --train-size 108 --steps 6 --parallel zero2", 3, " --async-save"},
         // stopped between the steps of a group, it goes on to its end; the epoch's last has two
         Case{2, "small --train-size 120 --steps 10 --accumulate 3", 5},
         // on three ranks, where the order of a sum shows
@@ -82,7 +88,8 @@ TEST_CASE(
         "--model " + std::string(one.model) + " --test-size 30 --batch 12 --log ";
     const auto whole = folder.path() / "whole.jsonl";
     const auto parts = folder.path() / "parts.jsonl";
-    const std::string saved = parts.string() + " --checkpoint " + (folder.path() / "run").string();
+    const std::string saved =
+        parts.string() + " --checkpoint " + (folder.path() / "run").string() + one.save;
     REQUIRE(run_trainer(one.ranks, common + whole.string()).status == 0);
     const std::string stop = " --stop-after " + std::to_string(one.stop_after);
     REQUIRE(run_trainer(one.ranks, common + saved + stop).status == 0);
@@ -92,7 +99,8 @@ TEST_CASE(
     INFO(rest.output);
     REQUIRE(rest.status == 0);
     check_same_course(parts, whole);
-    CHECK(count_files(folder.path() / "run") == 1);
+    const bool in_parts = contains(one.save, "--async-save");  // an index, and a part of each rank
+    CHECK(count_files(folder.path() / "run") == (in_parts ? 1 + one.ranks : 1));
 }
 
 TEST_CASE(
@@ -104,8 +112,8 @@ TEST_CASE(
     const auto whole = folder.path() / "whole.jsonl";
     const auto parts = folder.path() / "parts.jsonl";
     REQUIRE(run_trainer(1, common + whole.string()).status == 0);
-    const std::string saved = common + parts.string() + " --save-every 1 --checkpoint " +
-                              (folder.path() / "run").string();
+    const std::string saved = common + parts.string() + GENERATE("", " --async-save") +
+                              " --save-every 1 --checkpoint " + (folder.path() / "run").string();
     for (const std::size_t steps : {5U, 11U, 23U}) {  // an epoch has twelve
         const std::string resume = steps == 5 ? "" : " --resume";
         const Run killed =
@@ -138,14 +146,16 @@ TEST_CASE(
 TEST_CASE("a run goes on in another way, and on another number of ranks", "[trainer][resume]") {
     struct Half {
         int ranks;
-        const char* way;
+        const char* way;  // --async-save behind it: what it writes is in parts
     };
     const auto [first, second] = GENERATE(
         std::pair<Half, Half>{{3, "zero1"}, {2, "zero2"}},
         std::pair<Half, Half>{{2, "zero2"}, {3, "zero3"}},
         std::pair<Half, Half>{{4, "zero3"}, {1, "none"}},
         std::pair<Half, Half>{{1, "none"}, {4, "zero1"}},
-        std::pair<Half, Half>{{2, "average"}, {3, "ddp"}}
+        std::pair<Half, Half>{{2, "average"}, {3, "ddp"}},
+        std::pair<Half, Half>{{3, "zero1 --async-save"}, {2, "ddp"}},
+        std::pair<Half, Half>{{2, "average --async-save"}, {3, "zero3 --async-save"}}
     );
     const TemporaryFolder folder;
     const auto log = folder.path() / "log.jsonl";
@@ -171,6 +181,22 @@ TEST_CASE("a run goes on in another way, and on another number of ranks", "[trai
         );
         CHECK(parts[step] == Approx(whole[step]).epsilon(1e-3));
     }
+}
+
+TEST_CASE("of a checkpoint in a file and one in parts the later one counts", "[trainer][resume]") {
+    const TemporaryFolder folder;
+    const auto log = folder.path() / "log.jsonl";
+    const std::string common = kLittle + "--batch 12 --log " + log.string() + " --checkpoint " +
+                               (folder.path() / "run").string() + " --steps 8 ";
+    REQUIRE(run_trainer(2, common + "--stop-after 2").status == 0);
+    for (const char* const more :
+         {"--async-save --stop-after 4", "--stop-after 6", "--async-save"}) {
+        const Run run = run_trainer(2, common + "--resume " + more);
+        INFO(run.output);
+        REQUIRE(run.status == 0);
+    }
+    CHECK(losses(log).size() == 8);
+    CHECK(losses(log) == losses_with(2, "--batch 12 --steps 8"));
 }
 
 TEST_CASE("a run goes on with another number of ranks", "[trainer][resume]") {

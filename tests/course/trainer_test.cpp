@@ -79,6 +79,7 @@ TEST_CASE("options that make no sense are refused in one line", "[trainer]") {
     CHECK(contains(refusal({"--momentum", "nan"}), "from 0 up to 1"));
     CHECK(contains(refusal({"--seed=-1"}), "--seed"));
     CHECK(contains(refusal({"--stop-after", "2"}), "--checkpoint"));
+    CHECK(contains(refusal({"--async-save"}), "--checkpoint"));
     CHECK(contains(refusal({"--dtype", "fp16"}), "bf16"));
     CHECK(contains(refusal({"--optimizer", "adam"}), "adamw"));
     CHECK(contains(refusal({"--schedule", "linear"}), "onecycle"));

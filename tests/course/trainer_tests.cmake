@@ -55,6 +55,12 @@ if(LibTorch_FOUND)
   set_tests_properties(launch PROPERTIES LABELS "course;trainer" TIMEOUT 900)
   add_test(NAME launch_agents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_agents_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(launch_agents PROPERTIES LABELS "course;trainer" TIMEOUT 600)
+  # ranks of which one does something else
+  add_executable(flight_faults EXCLUDE_FROM_ALL
+    flight_faults.cpp ${trainer_sources}/timeout.cpp $<TARGET_OBJECTS:dist_patient_calls_own>)
+  target_link_libraries(flight_faults PRIVATE dist_together_own dist::stack_own dist::warnings)
+  add_test(NAME flight COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/flight_test.sh $<TARGET_FILE:shardlings_cli> $<TARGET_FILE:flight_faults>)
+  set_tests_properties(flight PROPERTIES LABELS "course;trainer" TIMEOUT 900)
   foreach(parallel IN ITEMS ddp zero3)
     add_test(NAME launch_nodes_${parallel}
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_nodes_test.sh $<TARGET_FILE:shardlings_cli> ${parallel})
@@ -66,7 +72,7 @@ if(LibTorch_FOUND)
   # files, pipes and terminals; runs that go on
   add_test(NAME train_screen COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_screen_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_screen PROPERTIES LABELS "course;trainer" TIMEOUT 600)
-  add_dependencies(trainer_runs_test shardlings_cli launch trainer_own)
+  add_dependencies(trainer_runs_test shardlings_cli flight_faults launch trainer_own)
   # The longest first, the others beside it.
   set_tests_properties(course.trainer_runs_test PROPERTIES COST 100)
   foreach(part mesh refusal resume)
