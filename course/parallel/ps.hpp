@@ -37,6 +37,8 @@ class Ps final : public WholeModel {
     void exchange_gradients() override;
     void step(double rate) override;
 
+    [[nodiscard]] std::vector<StatePart> parts() const override { return model_parts(); }
+
     /// Where weights may be older, workers are apart.
     void expect_equal(std::size_t done) const override;
 
