@@ -56,7 +56,7 @@ struct RpcAgent::State : std::enable_shared_from_this<RpcAgent::State> {
 
     Peer& peer(int rank) { return peers.at(static_cast<std::size_t>(rank)); }
     std::int64_t& begun(int to) { return counts.at(static_cast<std::size_t>(to)); }
-    std::int64_t& served(int caller) { return counts.at(static_cast<std::size_t>(p + caller)); }
+    std::int64_t& served(int caller) { return begun(p + caller); }
     bool lives(int rank) { return peer(rank).died.empty(); }
 
     void receive_head(int rank) {

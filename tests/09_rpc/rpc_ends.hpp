@@ -70,7 +70,8 @@ inline void waits_for_the_last(std::uint64_t seed) {
     }
 }
 
-/// Rank 2 calls rank 1, which is in shutdown() already. Its function calls rank 3 and rank 2, and waits for neither.
+/// Rank 2 calls rank 1, which is in shutdown() already. Its function calls rank 2 and rank 3, and waits for neither. From
+/// then on ranks 1 and 3 call each other, a hundred times.
 inline void waits_for_what_functions_call(std::uint64_t seed) {
     RpcScene scene(4, seed);
     Log log;
@@ -79,13 +80,16 @@ inline void waits_for_what_functions_call(std::uint64_t seed) {
             ++log.run;
             return Bytes();
         });
-        me.agent->define("slow", [&](int, std::span<const std::byte>) {
-            me.clock.sleep(60ms);
+        me.agent->define("relay", [&](int caller, std::span<const std::byte> arguments) {
+            const int left = std::stoi(to_text(arguments));
+            if (left > 0) {
+                log.call(me, caller, "relay", std::to_string(left - 1));
+            }
             ++log.run;
             return Bytes();
         });
         me.agent->define("spread", [&](int caller, std::span<const std::byte>) {
-            log.call(me, 3, "slow", "");
+            log.call(me, 3, "relay", "100");
             log.call(me, caller, "note", "");
             ++log.run;
             return Bytes();

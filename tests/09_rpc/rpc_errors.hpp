@@ -49,10 +49,10 @@ inline void errors(std::uint64_t seed) {
             must_be(me.call(1, "divide", wide), there + "divide: by zero" + wide, "a long reason");
             for (const auto& function : {std::string("divide"), std::string("throws")}) {
                 const std::string end = me.call(1, function, "int");
+                const std::string expected = there + function + ": ";
                 must(
-                    begins(end, there + function + ": "),
-                    function + ", which throws an int, has to end as a RemoteError of rank 1, " +
-                        function + ". It ends by " + end
+                    begins(end, expected),
+                    "what throws an int has to end as a " + expected + "... It ends by " + end
                 );
             }
             must_be(

@@ -115,6 +115,7 @@ class RpcScene {
     /// What each rank does. False, with what is wrong, if one of them ended by an exception, unless it died.
     Comparison play(const std::function<void(RpcPlace& me)>& body) {
         std::vector<std::function<void()>> plots;
+        plots.reserve(network.is_dead.size() + dies.size());
         for (int rank = 0; rank < network.size(); ++rank) {
             plots.emplace_back([this, rank, &body] { live(rank, body); });
         }
