@@ -22,7 +22,8 @@ struct GlobalId {
     std::int64_t creator = -1;
     std::int64_t number = 0;
 
-    auto operator<=>(const GlobalId&) const = default;
+    // clang-tidy 14 sees a 0 here
+    auto operator<=>(const GlobalId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using RefId = GlobalId;   // of an object, the same on all ranks
 using ForkId = GlobalId;  // of one use of it on a rank other than its owner
@@ -46,7 +47,7 @@ struct ControlMessage {
     RefId reference = {};
     ForkId fork = {};
 
-    auto operator<=>(const ControlMessage&) const = default;
+    auto operator<=>(const ControlMessage&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// When a message is sent again, and when it is given up.
