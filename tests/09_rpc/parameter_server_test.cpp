@@ -94,6 +94,7 @@ TEST_CASE("the table takes a step when all workers have pushed, once, in whateve
 
 TEST_CASE("the table gives each reader the version that it asks for, when it is there") {
     on_one_rank([] {
+        INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.pull(0, 0);
         tried.push(0, 0);
@@ -145,6 +146,7 @@ TEST_CASE("the table refuses a push that fits nowhere, and then goes on") {
 
 TEST_CASE("the table tells all that wait for a worker that is gone, at once") {
     on_one_rank([] {
+        INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.push(0, 0);
         tried.pull(0, 1);
@@ -161,6 +163,7 @@ TEST_CASE("the table tells all that wait for a worker that is gone, at once") {
 
 TEST_CASE("what a worker has pushed counts, also if it is gone then") {
     on_one_rank([] {
+        INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.push(0, 0);
         tried.pull(0, 1);
