@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/09_rpc/parameter_server_scene.hpp"
@@ -78,8 +79,9 @@ inline void leave_before_it_asks(std::uint64_t seed) {
 /// One of the servers dies when the fastest worker is at that moment. All workers are told.
 inline void lose_a_server(std::uint64_t seed) {
     for (const Moment moment : {Moment::begins, Moment::has_pulled, Moment::has_pushed}) {
-        for (const auto& [s, dying] :
-             std::vector<std::pair<int, std::size_t>>{{1, 0}, {2, 0}, {2, 1}}) {
+        for (const auto& one : std::vector<std::pair<int, std::size_t>>{{1, 0}, {2, 0}, {2, 1}}) {
+            const int s = one.first;
+            const std::size_t dying = one.second;
             ParameterScene scene(3, s, 7, seed);
             scene.workers[1].computes = 8ms;
             scene.workers[2].computes = 20ms;

@@ -116,7 +116,7 @@ class ParameterScene {
 
     /// And whether these were all versions up to `last`.
     [[nodiscard]] Comparison pulled(int worker, int last, const std::string& end = "") const {
-        const Comparison result = told(worker, end);
+        Comparison result = told(worker, end);
         const auto got = std::ssize(workers[static_cast<std::size_t>(worker)].pulled) - 1;
         if (result && got != last) {
             return {
@@ -177,13 +177,19 @@ class ParameterScene {
                std::to_string(worker_rank(worker)) + ": ";
     }
 
+    // Whether all workers have ended some time ago.
+    bool is_over(int& idle) const {
+        idle = busy_ > 0 ? 0 : idle + 1;
+        return idle > kRest;
+    }
+
     ParameterRpc& rpc(int rank) { return *rpcs_[static_cast<std::size_t>(rank)]; }
 
     void work(int number) {
         Worker& self = workers[static_cast<std::size_t>(number)];
-        std::vector<int> ranks;
+        std::vector<int> ranks(servers_.size());
         for (std::size_t server = 0; server < servers_.size(); ++server) {
-            ranks.push_back(server_rank(server));
+            ranks[server] = server_rank(server);
         }
         ParameterRpc& mine = rpc(worker_rank(number));
         VirtualClock clock(time);
@@ -194,7 +200,7 @@ class ParameterScene {
             train(number, *client);
             self.most_calls = mine.most_open;
         }
-        for (int idle = 0; idle<kRest; idle = busy_> 0 ? 0 : idle + 1) {  // servers ask it still
+        for (int idle = 0; !is_over(idle);) {  // servers ask it still
             mine.serve();
             time.sleep(1ms);
         }
@@ -241,12 +247,12 @@ class ParameterScene {
                 sgd(row, mean);
             }
         );
-        std::vector<int> ranks;
+        std::vector<int> ranks(workers.size());
         for (int worker = 0; worker < p(); ++worker) {
-            ranks.push_back(worker_rank(worker));
+            ranks[static_cast<std::size_t>(worker)] = worker_rank(worker);
         }
         ParameterServer server(rpc(server_rank(number)), table, ranks);
-        for (int idle = 0; idle<kRest; idle = busy_> 0 ? 0 : idle + 1) {
+        for (int idle = 0; !is_over(idle);) {
             if (!server.serve()) {
                 self.has_ended = true;
                 return;
