@@ -42,6 +42,10 @@ inline constexpr int kLifeMessages = 10;  // of each driver
 /// What was sent to an actor of a by a caller.
 using Sent = std::map<std::pair<int, char>, std::string>;
 
+inline std::string add_to_b(int place, const std::string& word) {
+    return "b " + std::to_string(place) + " add " + word;
+}
+
 /// Begins calls, and waits for all of them in the end.
 inline void call_by_seed(Driver& driver, int rank, std::uint64_t seed, Sent& sent) {
     const char me = static_cast<char>('p' + rank);
@@ -50,9 +54,9 @@ inline void call_by_seed(Driver& driver, int rank, std::uint64_t seed, Sent& sen
         const auto draw = seeded_bits(seed * 100 + static_cast<std::uint64_t>(rank), i);
         const int place = static_cast<int>(draw % kLifeRanks);
         const std::string word = std::string(1, me) + std::to_string(i);
-        const std::string other = std::to_string(draw / 8 % kLifeRanks);
+        const int other = static_cast<int>(draw / 8 % kLifeRanks);
         if (draw / 64 % 2 == 0) {
-            calls.push_back(driver.begin("a", at(place), "ask", "b " + other + " add " + word));
+            calls.push_back(driver.begin("a", at(place), "ask", add_to_b(other, word)));
         } else {
             calls.push_back(driver.begin("a", at(place), "add", word));
             sent[{place, me}] += " " + word;
@@ -69,6 +73,13 @@ inline void call_by_seed(Driver& driver, int rank, std::uint64_t seed, Sent& sen
     }
 }
 
+inline std::string text_of_diary(
+    int place, const std::string& line, char caller, const std::string& words
+) {
+    return "the diary of a[x=" + std::to_string(place) + "] is \"" + line +
+           "\", where each ( is followed by its ). From " + caller + " it was sent" + words;
+}
+
 /// Notes what is wrong with the diaries of a.
 inline void read_all(Driver& driver, Sent& sent) {
     for (int place = 0; place < kLifeRanks; ++place) {
@@ -77,10 +88,7 @@ inline void read_all(Driver& driver, Sent& sent) {
         for (const char caller : {'p', 'q', 'r'}) {
             const std::string& words = sent[{place, caller}];
             if (!diary.is_whole || diary.by_caller[caller] != words) {
-                driver.scene.note(
-                    "the diary of a[x=" + std::to_string(place) + "] is \"" + line +
-                    "\", where each ( is followed by its ). From " + caller + " it was sent" + words
-                );
+                driver.scene.note(text_of_diary(place, line, caller, words));
             }
         }
     }

@@ -90,8 +90,10 @@ class ActorNetwork {
         call->is_answered = true;
         ++answers;
         post(
-            call->from,
-            {.from = call->to, .call = call, .is_answer = true, .result = named(*call, result)}
+            call->from, {.from = call->to,
+                         .call = call,
+                         .is_answer = true,
+                         .result = named(*call, std::move(result))}
         );
     }
 

@@ -199,18 +199,23 @@ class ActorScene {
             const std::string line = i < notes.size() ? notes[i] : "nothing";
             const std::string right = i < expected.size() ? expected[i] : "nothing";
             if (line != right) {
-                return {
-                    false, "note " + std::to_string(i + 1) + ": \"" + line + "\". It has to be \"" +
-                               right + "\""};
+                return {false, text_of_note(i, line, right)};
             }
         }
         return {};
     }
 
   private:
+    static std::string text_of_note(
+        std::size_t i, const std::string& line, const std::string& right
+    ) {
+        return "note " + std::to_string(i + 1) + ": \"" + line + "\". It has to be \"" + right +
+               "\"";
+    }
+
     struct Rank {
-        Rank(ActorNetwork& network, int rank, const std::vector<ActorDim>& dims)
-            : rpc(network, rank), mesh_dims(dims) {}
+        Rank(ActorNetwork& network, int rank, std::vector<ActorDim> dims)
+            : rpc(network, rank), mesh_dims(std::move(dims)) {}
 
         ActorRpc rpc;
         std::vector<ActorDim> mesh_dims;

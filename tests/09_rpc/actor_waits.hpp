@@ -33,7 +33,7 @@ inline Comparison says_deadlock(const ActorScene& scene, std::size_t number) {
                       line.find("]: deadlock") != std::string::npos;
     return {
         does,
-        "note " + std::to_string(number + 1) + ": \"" + line + "\". It has to say \"deadlock\""};
+        "note " + std::to_string(number + 1) + ": \"" + line + R"(". It has to say "deadlock")"};
 }
 
 inline void calls_itself(std::uint64_t seed) {
