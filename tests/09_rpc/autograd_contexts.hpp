@@ -25,13 +25,18 @@ inline void on_rank_0(CallWorld& world, const std::function<void()>& body) {
 inline void serve_others_while_it_waits(std::uint64_t seed) {
     AutogradWorld world(3, seed);
     const at::Tensor w = leaf({5, 7});
-    world.on(1).define("slow", [&](const Tensors& in) {
-        world.network.time.sleep(std::chrono::milliseconds(20));
-        return in;
-    });
+    const auto slow = [&](int ms) {
+        return [&, ms](const Tensors& in) {
+            world.network.time.sleep(std::chrono::milliseconds(ms));
+            return in;
+        };
+    };
+    world.on(1).define("slow", slow(20));
+    world.on(1).define("slower", slow(200));
     world.on(0).define("layer", [&](const Tensors& in) {
         return world.on(0).call(1, "slow", {in[0].mul(w)});
     });
+    int part = 0;  // of what rank 0 does
     std::string of_0;
     std::string of_2;
     Recorded outside;
@@ -40,22 +45,30 @@ inline void serve_others_while_it_waits(std::uint64_t seed) {
         const ContextId context = world.on(0).new_context();
         {
             const c10::AutoGradMode off(false);
+            part = 1;
             world.on(0).call(1, "slow", {w});
         }
-        const at::Tensor y = world.on(0).call(1, "slow", {w.mul(3)})[0];
+        part = 2;
+        const at::Tensor y = world.on(0).call(1, "slower", {w.mul(3)})[0];
         world.on(0).backward(context, {y.sum()});
         of_0 = text_of(world.on(0).gradients(context).at(w));
         outside = world.on(0).recorded(context);
     };
+    const auto wait_for_part = [&](int wanted) {
+        while (part < wanted) {
+            world.network.time.sleep(std::chrono::milliseconds(1));
+        }
+    };
     const auto rank_2 = [&] {
-        world.network.time.sleep(std::chrono::milliseconds(5));
         const at::Tensor x = leaf({1, 2});
+        wait_for_part(1);
         const ContextId context = world.on(2).new_context();
         const at::Tensor y = world.on(2).call(0, "layer", {x})[0];
         world.on(2).backward(context, {y.sum()});
         of_2 = text_of(world.on(2).gradients(context).at(x)) + " and " +
                text_of(world.on(0).gradients(context).at(w));
         world.on(2).release(context);
+        wait_for_part(2);
         is_plain = !world.on(2).call(0, "layer", {x})[0].requires_grad();
     };
     const Comparison ended = world.run({{0, rank_0}, {2, rank_2}});
@@ -96,7 +109,7 @@ inline void share_weights_and_no_gradients(std::uint64_t seed) {
 }
 
 inline void make_and_release_contexts(std::uint64_t seed) {
-    const Program program = around(3, 4);
+    const Program program = around(3, 2);
     AutogradWorld world(3, seed);
     world.define(program);
     world.on(1).define("nests", [&](const Tensors&) {

@@ -2,6 +2,7 @@
 // what is then.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -95,6 +96,35 @@ inline void throw_two_hops_away(std::uint64_t seed) {
             text_of(look(static_cast<int>(rank)).sub(before[rank][0])) == text_of(expected[rank][0])
         );
     }
+}
+
+/// An operation throws on rank 1 at once; one on rank 2 takes its time.
+inline void throw_beside_a_slow_one(std::uint64_t seed) {
+    AutogradWorld world(3, seed);
+    const auto define = [&](int rank, const std::function<void()>& at_backward) {
+        world.on(rank).define("layer", [=](const Tensors& in) {
+            return Tensors{with_call(in[0].mul(2), at_backward)};
+        });
+    };
+    define(1, [] { throw std::runtime_error("no gradient today"); });
+    define(2, [&] { world.network.time.sleep(std::chrono::milliseconds(50)); });
+    bool all_through = true;
+    const Comparison ended =
+        world.run({{0, [&] {
+                        const at::Tensor x = leaf({1});
+                        const ContextId context = world.on(0).new_context();
+                        at::Tensor loss = x;
+                        for (const int rank : {1, 2}) {
+                            loss = loss.add(world.on(0).call(rank, "layer", {x})[0]);
+                        }
+                        CHECK_THROWS_AS(world.on(0).backward(context, {loss.sum()}), RemoteError);
+                        for (const BegunCall& call : world.network.calls) {
+                            all_through = all_through && call.is_through;
+                        }
+                    }}});
+    INFO("rank 1 throws at once, an operation of rank 2 takes 50 ms; then backward throws");
+    CHECK(all_through);
+    CHECK(ended);
 }
 
 /// What happens to the others at one of the calls of a backward.

@@ -258,6 +258,10 @@ TEST_CASE("an error two hops away arrives at the root, and the next pass is as e
     with_seeds(throw_two_hops_away);
 }
 
+TEST_CASE("an error comes out when the other ranks have done their part of the pass") {
+    with_seeds(throw_beside_a_slow_one);
+}
+
 TEST_CASE("an operation may call other ranks in backward, while gradients arrive") {
     with_seeds([](std::uint64_t seed) {
         AutogradWorld* there = nullptr;
