@@ -87,7 +87,11 @@ Dict from_file(const fs::path& file) {
 }  // namespace
 
 void save_checkpoint(
-    const fs::path& folder, const std::string& run, const Steps& steps, const StateDict& state
+    const fs::path& folder,
+    const std::string& run,
+    const Steps& steps,
+    const StateDict& state,
+    files::SoleWriter* writer
 ) {
     Dict dict(c10::StringType::get(), c10::AnyType::get());
     dict.insert("run", run);
@@ -99,7 +103,11 @@ void save_checkpoint(
         );  // not all it is a view of
     }
     fs::create_directories(folder);
-    files::write_atomically(checkpoint_file(folder), to_bytes(dict));
+    if (writer != nullptr) {
+        writer->write(to_bytes(dict));
+    } else {
+        files::write_atomically(checkpoint_file(folder), to_bytes(dict));
+    }
 }
 
 Checkpoint read_checkpoint(const fs::path& folder) {

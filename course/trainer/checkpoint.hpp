@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "course/files/sole_writer.hpp"
 #include "course/parallel/state_dict.hpp"
 #include "course/trainer/steps.hpp"
 
@@ -22,13 +23,15 @@ void expect_writable(const std::filesystem::path& folder);
 /// run      see describe_run; "run" in the file.
 /// steps    done, "step", and of the whole run, "all_steps".
 /// state    the tensors, each under its own name.
+/// writer   has taken the file; none: whoever writes last wins.
 ///
-/// Errors   std::runtime_error with the system's reason.
+/// Errors   std::runtime_error with the system's reason, or if another writer has taken the file.
 void save_checkpoint(
     const std::filesystem::path& folder,
     const std::string& run,
     const Steps& steps,
-    const StateDict& state
+    const StateDict& state,
+    files::SoleWriter* writer = nullptr
 );
 
 /// What save_checkpoint wrote.

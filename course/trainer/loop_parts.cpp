@@ -52,6 +52,9 @@ LoopParts::LoopParts(
         throw Stop("--last-batch drop: too few " + facts_.examples + " for one step of all ranks");
     }
     broadcast_statistics();
+    if (options_.elastic) {
+        together(comm_, [this] { take_over(); });  // before any rank reads it: all read the same
+    }
     together(comm_, [this] { resume(); });
 }
 
@@ -225,7 +228,9 @@ void LoopParts::save() {
         const StateDict state = strategy_->state_dict();
         if (comm_.rank() == 0) {
             const std::string run = describe_run(options_, facts_, data_ranks_.size());
-            save_checkpoint(options_.checkpoint, run, {step_, all_steps_}, state);
+            save_checkpoint(
+                options_.checkpoint, run, {step_, all_steps_}, state, writer_ ? &*writer_ : nullptr
+            );
         }
     };
     together(comm_, write, kWentWrong);
@@ -244,6 +249,13 @@ void LoopParts::broadcast_statistics() {
     broadcast_parameters(on_host, 0, comm_);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         buffers[i].copy_(on_host[i]);
+    }
+}
+
+void LoopParts::take_over() {
+    if (comm_.rank() == 0) {
+        expect_writable(options_.checkpoint);
+        writer_.emplace(checkpoint_file(options_.checkpoint));
     }
 }
 
