@@ -86,7 +86,9 @@ Dict from_file(const fs::path& file) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+void save_checkpoint(
+    const fs::path& folder, const Checkpoint& checkpoint, files::SoleWriter* writer
+) {
     Dict dict(c10::StringType::get(), c10::AnyType::get());
     dict.insert("run", checkpoint.run);
     dict.insert("step", static_cast<std::int64_t>(checkpoint.steps.done));
@@ -97,7 +99,11 @@ void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
         );  // not all it is a view of
     }
     fs::create_directories(folder);
-    files::write_atomically(checkpoint_file(folder), to_bytes(dict));
+    if (writer != nullptr) {
+        writer->write(to_bytes(dict));
+    } else {
+        files::write_atomically(checkpoint_file(folder), to_bytes(dict));
+    }
 }
 
 Checkpoint read_checkpoint(const fs::path& folder) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "course/files/sole_writer.hpp"
 #include "course/parallel/state_dict.hpp"
 #include "course/trainer/steps.hpp"
 
@@ -27,8 +28,14 @@ struct Checkpoint {
 /// steps that are done as "step", those of the whole run as "all_steps", and the tensors, each under its own name. The
 /// old checkpoint stays until the new one is complete.
 ///
-/// Errors   std::runtime_error with the system's reason.
-void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+/// writer   has taken the file; none: whoever writes last wins.
+///
+/// Errors   std::runtime_error with the system's reason, or if another writer has taken the file.
+void save_checkpoint(
+    const std::filesystem::path& folder,
+    const Checkpoint& checkpoint,
+    files::SoleWriter* writer = nullptr
+);
 
 /// Reads it, whatever run it is of.
 ///

@@ -54,6 +54,9 @@ LoopParts::LoopParts(
         throw Stop("--last-batch drop: too few " + facts_.examples + " for one step of all ranks");
     }
     broadcast_statistics();
+    if (options_.elastic) {
+        together(comm_, [this] { take_over(); });  // before any rank reads it: all read the same
+    }
     together(comm_, [this] { resume(); });
     if (options_.async_save) {
         snapshots_ = std::make_unique<Snapshots>(options_.checkpoint, comm_);
@@ -249,7 +252,7 @@ void LoopParts::write_checkpoint() {
     }
     const StateDict state = strategy_->state_dict();
     if (comm_.rank() == 0) {
-        save_checkpoint(options_.checkpoint, {run, at, state});
+        save_checkpoint(options_.checkpoint, {run, at, state}, writer_ ? &*writer_ : nullptr);
     }
 }
 
@@ -267,6 +270,13 @@ void LoopParts::broadcast_statistics() {
     }
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         buffers[i].copy_(on_host[i]);
+    }
+}
+
+void LoopParts::take_over() {
+    if (comm_.rank() == 0) {
+        expect_writable(options_.checkpoint);
+        writer_.emplace(checkpoint_file(options_.checkpoint));
     }
 }
 

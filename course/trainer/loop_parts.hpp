@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "course/files/sole_writer.hpp"
 #include "course/nn/model.hpp"
 #include "course/parallel/strategy.hpp"
 #include "course/parallel/trace.hpp"
@@ -77,6 +79,9 @@ class LoopParts final : public TrainingParts {
     void report_steps();
     void broadcast_statistics();
     void write_checkpoint();
+
+    /// From now on no other run writes the checkpoint, such as one that is over and does not know it.
+    void take_over();
     void resume();
 
     const Options& options_;
@@ -90,6 +95,7 @@ class LoopParts final : public TrainingParts {
     std::unique_ptr<Strategy> strategy_;
     const Communicator& data_ranks_;
     std::unique_ptr<Examples> examples_;
+    std::optional<files::SoleWriter> writer_;  // of the checkpoint of an elastic run: rank 0's
     std::size_t all_steps_;
     Steps begun_;                           // of the run that this one goes on from
     std::size_t step_ = 0;                  // done

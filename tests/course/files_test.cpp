@@ -1,8 +1,6 @@
 // Files that are there as a whole or not at all.
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,47 +9,12 @@
 #include <unistd.h>
 
 #include "course/files/atomic_file.hpp"
+#include "tests/course/files_support.hpp"
 #include "tests/harness/catch2.hpp"
 
 using namespace dist::files;
 
-namespace {
-
 namespace fs = std::filesystem;
-
-/// A folder of its own, gone at the end.
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("files_test." + std::to_string(getpid()));
-
-    Folder() { fs::create_directory(path); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    Folder(Folder&&) = delete;
-    Folder& operator=(Folder&&) = delete;
-    ~Folder() { fs::remove_all(path); }
-
-    [[nodiscard]] std::ptrdiff_t count() const {
-        return std::distance(fs::directory_iterator(path), {});
-    }
-};
-
-std::string text_of(const fs::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// What `call` throws, "" if nothing.
-template <class Call>
-std::string refusal(const Call& call) {
-    try {
-        call();
-    } catch (const std::system_error& error) {
-        return error.what();
-    }
-    return "";
-}
-
-}  // namespace
 
 TEST_CASE("a file is replaced as a whole") {
     const Folder folder;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # launch with three agents, as on three nodes, which all are this machine: one is told to end while it waits for others, one is
-# killed, and at last the one that serves the store is.
+# killed, the one that serves the store is; and a rank that stood still wakes up when others have gone on.
 #
 # usage: launch_agents_test.sh SHARDLINGS_CLI
 # shellcheck disable=SC2317  # what the trap calls is reached
@@ -104,6 +104,24 @@ for name in b c; do
         fail "agent $name does not name the store: $(cat "$work/$name")"
     [ "$(wc -l <"$work/$name")" = "$(grep -c '^launch: ' "$work/$name")" ] || fail "agent $name says more: $(cat "$work/$name")"
 done
+
+# --- a rank stands still, another job goes on from its checkpoint, and the rank wakes up: it saves nothing any more
+
+train=(train --model small --train-size 96 --test-size 30 --batch 8 --steps 100000 --save-every 1 --checkpoint "$work/run")
+trained() { [ -e "$work/log" ] && [ "$(wc -l <"$work/log")" -ge 5 ]; }
+"$program" launch -- "${train[@]}" --log "$work/log" >/dev/null 2>"$work/a" &
+agent[a]=$!
+wait_for trained
+rank=$(pgrep -P "${agent[a]}" -f "^[^ ]*/trainer_own .*$work/run")
+kill -STOP "$rank"
+"$program" launch -- "${train[@]}" --stop-after 60 >"$work/b" 2>&1 || fail "the next job ends with $?: $(tail -n 5 "$work/b")"
+grep -q 'going on after step' "$work/b" || fail "the next job does not go on: $(cat "$work/b")"
+cp "$work/run/checkpoint.pt" "$work/saved"
+kill -CONT "$rank"
+ends a 1
+told a 'another run has gone on from it' || fail "it is not told why: $(cat "$work/a")"
+cmp "$work/saved" "$work/run/checkpoint.pt" || fail "it has saved all the same"
+[ "$(ls "$work/run")" = checkpoint.pt ] || fail "files are left: $(ls "$work/run")"
 
 for seconds in 47 48 49; do none "$seconds.$$" || fail "workers live on: $(pgrep -af "^sleep $seconds.$$\$")"; done
 exit "$failed"
