@@ -39,6 +39,15 @@ extern "C" void on_sigcont(int /*signal*/) {
     usleep(kMoment);
 }
 
+// A thread that was stopped goes on beside the handler. So it is to be the handler's own: the one that calls collectives.
+void leave_signals_to_the_first_thread() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGCONT);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 }  // namespace
 
 fs::path Flight::file_in(const fs::path& folder, int rank) {
@@ -90,6 +99,7 @@ void Flight::tell_to_end() {
 }
 
 void Flight::write_when_told() {
+    leave_signals_to_the_first_thread();
     while (sem_wait(&bell_) != 0) {
     }
     if (is_told_) {
@@ -127,6 +137,9 @@ std::string Flight::group_of(const Communicator& comm) {
 std::int64_t Flight::begin(
     const Communicator& comm, const FlightCall& call, const SourceLine& where
 ) {
+    if (std::this_thread::get_id() != first_) {
+        leave_signals_to_the_first_thread();
+    }
     while (is_told_) {
         pause();  // what has not begun is no part of what is to be written
     }

@@ -58,7 +58,8 @@ class Flight {
     std::map<std::string, int> same_;         // groups of the same ranks
     std::mutex writing_;
     std::atomic<bool> is_told_ = false;
-    sem_t bell_{};  // wakes the thread
+    std::thread::id first_ = std::this_thread::get_id();
+    sem_t bell_{};  // wakes the other one
     std::thread thread_;
 };
 

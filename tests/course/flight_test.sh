@@ -19,9 +19,9 @@ fail() {
 expect() { grep -qE -- "$1" "$work/out" || fail "$fault: there is no '$1': $(cat "$work/out")"; }
 line_of() { grep -nF -- "$1" "$source" | cut -d: -f1; }
 
-reduce="all_reduce\(100 float32, sum\) at $source:$(line_of 'the line of all_reduce')"
-gather="all_gather\(100 float32\) at $source:$(line_of 'the line of all_gather')"
-broadcast="broadcast\(10 float32, root 0\) at $source:$(line_of 'the line of broadcast')"
+reduce="all_reduce\(100 float32, sum\) at [./]*$source:$(line_of 'the line of all_reduce')"
+gather="all_gather\(100 float32\) at [./]*$source:$(line_of 'the line of all_gather')"
+broadcast="broadcast\(10 float32, root 0\) at [./]*$source:$(line_of 'the line of broadcast')"
 
 run_with() { # FAULT RANK STEP
     fault="$*"
@@ -56,7 +56,7 @@ train=(--model small --train-size 96 --test-size 20 --batch 8 --steps 12)
 fault="train, killed"
 SHARDLINGS_FAULT=1:4:kill:1 timeout 100 "$program" launch --nproc-per-node 3 -- \
     train "${train[@]}" --checkpoint "$work/run" >"$work/out" 2>&1
-expect 'group all, collective [0-9]*: rank 1 left no record; others wait in all_reduce\([0-9]* float32, mean\) at course/parallel/average.cpp:[0-9]*'
+expect 'group all, collective [0-9]*: rank 1 left no record; others wait in all_reduce\([0-9]* float32, mean\) at [./]*course/parallel/average.cpp:[0-9]*'
 fault="train, as it should be"
 timeout 100 "$program" train -n 2 "${train[@]}" --flight-records "$work/records" >"$work/out" 2>&1 || fail "$fault: it ends with $?"
 timeout 100 "$program" train --diagnose "$work/records" >"$work/out" 2>&1 || fail "$fault: --diagnose ends with $?"
