@@ -53,6 +53,8 @@ if(LibTorch_FOUND)
   set_tests_properties(train_tcp_ends PROPERTIES LABELS "course;trainer" TIMEOUT 900)
   add_test(NAME launch COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(launch PROPERTIES LABELS "course;trainer" TIMEOUT 900)
+  add_test(NAME fault_tolerant COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fault_tolerant_test.sh $<TARGET_FILE:shardlings_cli>)
+  set_tests_properties(fault_tolerant PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   foreach(parallel IN ITEMS ddp zero3)
     add_test(NAME launch_nodes_${parallel}
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_nodes_test.sh $<TARGET_FILE:shardlings_cli> ${parallel})
