@@ -65,6 +65,7 @@ class Lighthouse {
 
     /// Asks for a quorum, and waits for one with this replica. None: the job is finished.
     ///
+    /// name          has no blank in it.
     /// step, failed  as in Replica.
     /// Cost          a few round trips to the store. Who waits looks once an interval; whoever
     ///               forms the quorum wakes it.

@@ -76,7 +76,7 @@ print(f"losses of 60 steps: at most {off:.1e} off those of one process; replica 
 check(off < 1e-4, f"losses are {off:.1e} off")
 END
 }
-try pictures 1 2 --model small --train-size 400 --test-size 20 --global-batch 12
+try pictures 1 2 --model small --rate 0.01 --train-size 400 --test-size 20 --global-batch 12
 try text 0 1 --model gpt --context 16 --layers 1 --width 16 --heads 2 --train-size 300 --test-size 10 --global-batch 8 --optimizer adamw
 
 # --- nobody comes back
