@@ -32,7 +32,7 @@ try() { # NAME DIES STANDS WORD...: on three ranks
     name=$1 dies=$2 stands=$3
     shift 3
     mkdir "$work/$name"
-    timeout 100 "$program" train -n 1 --parallel none "$@" --steps 60 --log "$work/$name/whole" >"$work/out" 2>&1 ||
+    timeout 100 "$program" train -n 1 --transport tcp --parallel none "$@" --steps 60 --log "$work/$name/whole" >"$work/out" 2>&1 ||
         fail "$name: the run of one process ends with $?: $(tail -3 "$work/out")"
     SHARDLINGS_FAULT=$dies:20:kill:1,$stands:40:stop:1 timeout 100 "$program" launch --nproc-per-node 3 --max-restarts 1 -- \
         train --fault-tolerant "$@" --steps 60 --checkpoint "$work/$name/run" --log "$work/$name/log" >"$work/out" 2>&1 &
