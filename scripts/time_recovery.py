@@ -94,7 +94,7 @@ def restart(ranks: int) -> dict[str, float]:
             done = time.monotonic()
             noticed = seen_by_agent(folder, killed)
             second = events(folder, "round")[1]["at_ms"] / 1000
-            agent.send_signal(signal.SIGKILL)
+            agent.terminate()  # and its workers, which write in that folder
     return {"noticed": noticed - killed, "rendezvous": second - noticed, "start": done - second, "together": done - killed}
 
 
@@ -116,7 +116,7 @@ def quorum_step(ranks: int) -> dict[str, float]:
             until(lambda: last_step(folder / "log.1.2") > 0, "a step with it")
             back = time.monotonic()
             noticed = seen_by_agent(folder, killed)
-            agent.send_signal(signal.SIGKILL)
+            agent.terminate()  # and its workers, which write in that folder
     return {"noticed": noticed - killed, "step": done - noticed, "together": done - killed, "back": back - killed}
 
 
