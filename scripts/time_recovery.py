@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""From the death of a worker to the next step of all: launch, and PyTorch's torchrun where PyTorch is there (for authors).
+"""From the death of a worker to the next step of all others: restart, and quorum_step, in turns (for authors).
 
     scripts/time_recovery.py --kills 20
 
-Kills rank 1 of a training in the middle of its steps, and measures until the run that goes on logs a step. Prints the median of
-the kills, by part: noticed (until the agent has seen it), rendezvous (until the next round: the other ranks have ended), and
-start (processes, connections, the checkpoint, one step). With --torchrun, which needs PyTorch 2 from PyPI, a plain PyTorch
-script with the same model, batch and checkpoint follows, in turns.
+Kills rank 1 of a training in the middle of its steps, and measures until the others log a step that it had no part in. Prints the
+median of the kills, by part.
+
+restart      noticed (until the agent has seen it), rendezvous (until the next round: the other ranks have ended), and start
+             (processes, connections, the checkpoint, one step)
+quorum_step  noticed, and step (a quorum without it, connections, one step); and back: until it takes steps again itself, which
+             keeps nobody waiting
 """
 
 import argparse
@@ -22,7 +25,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT_S = 60
-TRAIN = "train --model gpt --context 32 --layers 2 --width 32 --heads 2 --train-size 2000 --test-size 10 --batch 8 --steps 100000 --save-every 1"
+TRAIN = "train --model gpt --context 32 --layers 2 --width 32 --heads 2 --train-size 2000 --test-size 10 --steps 100000"
+BATCH = 8  # of each rank
 
 
 def until(condition, what: str):
@@ -60,23 +64,60 @@ def rank_process(agent: int, rank: int) -> int | None:
     return None
 
 
-def one_kill(ranks: int) -> dict[str, float]:
+def launch(folder: pathlib.Path, ranks: int, words: list[str]) -> subprocess.Popen:
+    command = [ROOT / "shardlings", "launch", "--nproc-per-node", str(ranks), "--max-restarts", "1", "--log-dir", folder / "logs",
+               "--", *TRAIN.split(), *words, "--log", folder / "log"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def kill_rank_1(agent: int) -> float:
+    process = until(lambda: rank_process(agent, 1), "rank 1")
+    killed = time.monotonic()
+    os.kill(process, signal.SIGKILL)
+    return killed
+
+
+def seen_by_agent(folder: pathlib.Path, killed: float) -> float:
+    return next(e for e in events(folder, "looked") if e["at_ms"] >= killed * 1000 - 1)["at_ms"] / 1000
+
+
+def restart(ranks: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        command = [ROOT / "shardlings", "launch", "--nproc-per-node", str(ranks), "--max-restarts", "1",
-                   "--log-dir", folder / "logs", "--", *TRAIN.split(), "--checkpoint", folder / "run", "--log", folder / "log"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as agent:
+        words = ["--batch", str(BATCH), "--checkpoint", str(folder / "run"), "--save-every", "1"]
+        with launch(folder, ranks, words) as agent:
             until(lambda: len(lines(folder / "log")) > 30, "30 steps")
-            killed = time.monotonic()
-            os.kill(until(lambda: rank_process(agent.pid, 1), "rank 1"), signal.SIGKILL)
+            killed = kill_rank_1(agent.pid)
             until(lambda: len(events(folder, "round")) > 1, "a second round")
             before = len(lines(folder / "log"))
             until(lambda: len(lines(folder / "log")) > before, "a step")
             done = time.monotonic()
-            noticed = next(e for e in events(folder, "looked") if e["at_ms"] >= killed * 1000 - 1)["at_ms"] / 1000
+            noticed = seen_by_agent(folder, killed)
             second = events(folder, "round")[1]["at_ms"] / 1000
-            agent.send_signal(signal.SIGKILL)
+            agent.terminate()  # and its workers, which write in that folder
     return {"noticed": noticed - killed, "rendezvous": second - noticed, "start": done - second, "together": done - killed}
+
+
+def last_step(log: pathlib.Path) -> int:
+    whole = [line for line in lines(log)[-2:] if line.endswith("}")]
+    return json.loads(whole[-1])["step"] if whole else 0
+
+
+def quorum_step(ranks: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        with launch(folder, ranks, ["--fault-tolerant", "--global-batch", str(BATCH * ranks)]) as agent:
+            others = [folder / f"log.{rank}.1" for rank in range(ranks) if rank != 1]
+            until(lambda: min(map(last_step, others)) > 30, "30 steps")
+            killed = kill_rank_1(agent.pid)
+            # in the step after its last line it may have had a part still
+            until(lambda: min(map(last_step, others)) > last_step(folder / "log.1.1") + 1, "a step without it")
+            done = time.monotonic()
+            until(lambda: last_step(folder / "log.1.2") > 0, "a step with it")
+            back = time.monotonic()
+            noticed = seen_by_agent(folder, killed)
+            agent.terminate()  # and its workers, which write in that folder
+    return {"noticed": noticed - killed, "step": done - noticed, "together": done - killed, "back": back - killed}
 
 
 def main() -> int:
@@ -84,11 +125,13 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=2)
     options = parser.parse_args()
-    measured = [one_kill(options.ranks) for _ in range(options.kills)]
-    print(f"launch, {options.ranks} ranks, median of {options.kills} kills (least, most), in seconds")
-    for part in measured[0]:
-        values = [one[part] for one in measured]
-        print(f"  {part:<11} {statistics.median(values):6.3f}  ({min(values):.3f}, {max(values):.3f})")
+    measured = [(restart(options.ranks), quorum_step(options.ranks)) for _ in range(options.kills)]
+    print(f"{options.ranks} ranks, median of {options.kills} kills (least, most), in seconds")
+    for name, kills in zip(("restart", "quorum_step"), zip(*measured)):
+        print(name)
+        for part in kills[0]:
+            values = [one[part] for one in kills]
+            print(f"  {part:<11} {statistics.median(values):6.3f}  ({min(values):.3f}, {max(values):.3f})")
     return 0
 
 

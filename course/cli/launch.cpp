@@ -32,7 +32,13 @@ fails, or a node comes or goes, ends the others and starts all anew, from the la
       --rdzv-endpoint node1:29400 -- train --global-batch 128 --checkpoint /shared/run
 
 The second line is given on each node. Any program may stand in the place of train: it finds RANK,
-LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment.)";
+LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment.
+
+With --fault-tolerant nobody else is ended. The others take the next step without the one that died;
+it is started again alone, and copies the weights from one of them:
+
+  ./shardlings launch --nproc-per-node 3 --max-restarts 3 -- \
+      train --fault-tolerant --global-batch 96)";
 
 elastic::LaunchOptions read_options(const std::vector<std::string>& words) {
     try {
@@ -56,10 +62,9 @@ elastic::LaunchOptions read_options(const std::vector<std::string>& words) {
     );
 }
 
-/// What training with these words stands on.
-std::vector<std::string> used_by_training(const std::vector<std::string>& words) {
-    const trainer::Options options = read_trainer_options(words);
-    if (options.checkpoint.empty()) {
+/// Refuses what launch cannot train.
+void expect_launchable(const trainer::Options& options) {
+    if (options.checkpoint.empty() && !options.fault_tolerant) {
         throw UsageError(
             "launch: train needs --checkpoint DIR, or a restart begins anew; with --save-every "
             "STEPS less is lost"
@@ -69,7 +74,16 @@ std::vector<std::string> used_by_training(const std::vector<std::string>& words)
         throw UsageError("launch: the transport carries what is in the host's memory: --device cpu"
         );
     }
-    return used_by(options);
+}
+
+/// The agent's words, for such a training.
+void add_words(const trainer::Options& options, std::vector<std::string>& words) {
+    if (options.fault_tolerant) {
+        words.insert(words.begin(), "--restart-alone");
+    }
+    if (!options.checkpoint.empty()) {
+        words.emplace_back("--elastic");
+    }
 }
 
 void launch(Context& context, const std::string& stack, std::vector<std::string> words) {
@@ -78,8 +92,11 @@ void launch(Context& context, const std::string& stack, std::vector<std::string>
     const bool trains = *program == "train";
     std::vector<std::string> used = {"elastic_agent", "membership", "flight_recorder"};
     used.insert(used.end(), kOwnTransport.begin(), kOwnTransport.end());
+    trainer::Options training;
     if (trains) {
-        const std::vector<std::string> of_training = used_by_training({program + 1, words.end()});
+        training = read_trainer_options({program + 1, words.end()});
+        expect_launchable(training);
+        const std::vector<std::string> of_training = used_by(training);
         used.insert(used.end(), of_training.begin(), of_training.end());
         ensure_torch(context);
     }
@@ -99,7 +116,7 @@ void launch(Context& context, const std::string& stack, std::vector<std::string>
             "Building the trainer (a few minutes the first time)"
         );
         *program = trainer.string();
-        words.emplace_back("--elastic");
+        add_words(training, words);
     }
     print_folded(describe_stack(context, used, mine) + "\n");
     words.insert(words.begin(), agent.string());

@@ -98,6 +98,10 @@ trainer::Options read_trainer_options(const std::vector<std::string>& words) {
 }
 
 std::vector<std::string> used_by(const trainer::Options& options) {
+    if (options.fault_tolerant) {
+        return {
+            "resnet_trainer", "distributed_sampler", "evaluate", "elastic_sampler", "quorum_step"};
+    }
     std::vector<std::string> used = way_of(options.parallel).uses;
     if (options.global_batch) {
         used.emplace_back("elastic_sampler");
@@ -113,6 +117,12 @@ std::vector<std::string> used_by(const trainer::Options& options) {
 
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_trainer_options(words);
+    if (read.fault_tolerant) {
+        throw UsageError(
+            "train: --fault-tolerant needs a launcher, which starts replicas again: ./shardlings "
+            "launch --nproc-per-node 3 --max-restarts 3 -- train --fault-tolerant ..."
+        );
+    }
     Ranks ranks = ranks_for(options, read);
     expect_rank_count(ranks);
     std::vector<std::string> used = used_by(read);

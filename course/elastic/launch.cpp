@@ -15,6 +15,7 @@
 
 #include "course/elastic/launch_options.hpp"
 #include "course/elastic/node_address.hpp"
+#include "course/elastic/replicas.hpp"
 #include "course/elastic/story.hpp"
 #include "course/elastic/worker_logs.hpp"
 #include "course/elastic/worker_processes.hpp"
@@ -175,6 +176,9 @@ int launch(LaunchOptions options) {
     WakingClock waiting;
     SteadyClock clock;
     const auto store = connect_store(options, settings_of(options));
+    if (options.restart_alone) {
+        return run_replicas(options, *store, signal_that_came);
+    }
     LeavingMembership rounds(
         *store, options.run, name_of_node(address), options.workers, settings_of(options), waiting
     );

@@ -115,6 +115,11 @@ void declare(CLI::App& app, LaunchOptions& options) {
         "go cost none",
         0
     );
+    app.add_flag(
+        "--restart-alone,--restart_alone", options.restart_alone,
+        "Start a worker that fails again alone, up to --max-restarts times each, while the others "
+        "go on; train --fault-tolerant asks for it"
+    );
     app.add_option(
            "--rdzv-id,--rdzv_id", options.run,
            "Names the job: the same on all its nodes, and on no others"
@@ -185,6 +190,11 @@ LaunchOptions parse_launch(const std::vector<std::string>& words) {
     if (options.command.empty()) {
         throw std::invalid_argument(
             "there is no program: launch OPTIONS -- train --checkpoint DIR ..."
+        );
+    }
+    if (options.restart_alone && options.max_nodes > 1) {
+        throw std::invalid_argument(
+            "--restart-alone, and train --fault-tolerant, run on this machine: not with --nnodes"
         );
     }
     if (options.run.empty() || options.run.find('/') != std::string::npos) {

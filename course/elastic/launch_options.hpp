@@ -16,6 +16,7 @@ struct LaunchOptions {
     int max_nodes = 1;
     int workers = 1;  // of each node
     int max_restarts = 0;
+    bool restart_alone = false;  // a worker that fails, while the others go on
     std::string run = "none";
     std::string host;  // of the store; empty: this machine alone
     int port = 29400;

@@ -146,7 +146,9 @@ void Story::tell_of_round(const WorkerRound& round) {
     round_ = round;
     all_well_ = true;
     std::string text =
-        "round " + std::to_string(round.number) + ": " + number_of(round.world_size, "rank");
+        options_.restart_alone
+            ? "rank " + std::to_string(round.first_rank) + " starts"
+            : "round " + std::to_string(round.number) + ": " + number_of(round.world_size, "rank");
     if (options_.max_nodes > 1) {
         text += " on " + number_of(round.nodes, "node") + ", " + std::to_string(round.workers) +
                 " here from rank " + std::to_string(round.first_rank) + " on";
@@ -163,8 +165,13 @@ void Story::tell_of_failure(const WorkerEnd& failure) {
     has_failed_ = true;
     ++failures_;
     const int rank = round_.first_rank + failure.local_rank;
-    say("rank " + std::to_string(rank) + " " + how_it_ended(failure) +
-        (round_.workers > 1 ? "; the others here are told to end" : ""));
+    std::string others;
+    if (options_.restart_alone) {
+        others = "; the others go on";
+    } else if (round_.workers > 1) {
+        others = "; the others here are told to end";
+    }
+    say("rank " + std::to_string(rank) + " " + how_it_ended(failure) + others);
     constexpr std::size_t kLines = 5;
     for (const std::string& line : logs_.last_words(rank, kLines)) {
         std::fprintf(stderr, "    %s\n", line.c_str());

@@ -50,6 +50,13 @@ std::string batch_of_whom(const Options& options) {
     return options.mesh.ep > 1 ? "for each part of dp and ep" : "for each part of dp";
 }
 
+std::string describe_ranks(const Options& options, const Communicator& comm) {
+    if (options.fault_tolerant) {
+        return "replicas that come and go,";
+    }
+    return fmt::format("{} rank{}", comm.size(), comm.size() == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string to_table(const TimeRecord& times) {
@@ -124,9 +131,8 @@ Account::Account(const Options& options, TaskFacts task, const Communicator& com
     const bool on_a_mesh = way_of(options.parallel).on_a_mesh;
     progress_.print(task_.data);
     progress_.print(fmt::format(
-        "model: {}, {}, on {} rank{}{} with {} {} {}; {}: {}", describe_model(options),
-        options.dtype, comm.size(), comm.size() == 1 ? "" : "s",
-        on_a_mesh ? ", " + describe(options.mesh) + "," : "",
+        "model: {}, {}, on {}{} with {} {} {}; {}: {}", describe_model(options), options.dtype,
+        describe_ranks(options, comm), on_a_mesh ? ", " + describe(options.mesh) + "," : "",
         options.global_batch.value_or(options.batch), task_.examples, batch_of_whom(options),
         way_of(options.parallel).name, way_of(options.parallel).what
     ));

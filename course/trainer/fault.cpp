@@ -21,8 +21,9 @@ void inject_fault(int rank, std::size_t step) {
     const std::string asked = environment("SHARDLINGS_FAULT");
     const std::string round = environment("SHARDLINGS_ROUND");
     const auto is = [&](const char* kind) {
-        return asked ==
-               std::to_string(rank) + ":" + std::to_string(step) + ":" + kind + ":" + round;
+        const std::string fault =
+            std::to_string(rank) + ":" + std::to_string(step) + ":" + kind + ":" + round;
+        return ("," + asked + ",").find("," + fault + ",") != std::string::npos;
     };
     constexpr int kStatus = 3;
     if (asked.empty()) {

@@ -8,6 +8,7 @@
 #include "course/runtime/last_words.hpp"
 #include "course/trainer/options.hpp"
 #include "course/trainer/progress.hpp"
+#include "course/trainer/replica_group.hpp"
 #include "course/trainer/train.hpp"
 
 namespace {
@@ -46,6 +47,7 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
 
 int main(int argc, char** argv) {
     dist::tell_of_death();
+    leave_world(argc, argv);
     return dist::run_main(argc, argv, [&](const dist::Communicator& comm) {
         return run(argc, argv, comm);
     });

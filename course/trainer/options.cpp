@@ -5,6 +5,7 @@
 
 #include "course/parallel/stop.hpp"
 #include "course/trainer/expert_options.hpp"
+#include "course/trainer/fault_tolerant_options.hpp"
 #include "course/trainer/mesh_options.hpp"
 #include "course/trainer/option_checks.hpp"
 #include "course/trainer/output_options.hpp"
@@ -223,6 +224,7 @@ void declare(CLI::App& app, Options& options) {
     declare_experts(app, options);
     declare_ranks(app, options);
     declare_mesh(app, options);
+    declare_fault_tolerance(app, options);
     declare_output(app, options);
     declare_training(app, options);
     declare_clipping(app, options);
@@ -307,6 +309,7 @@ std::optional<std::string> parse_options(int argc, const char* const* argv, Opti
     expect_task(app, options);
     expect_mesh(app, options);
     expect_experts(app, options);
+    expect_fault_tolerance(app, options);
     const bool shards = options.parallel == Parallel::zero1 ||
                         options.parallel == Parallel::zero2 ||
                         options.parallel == Parallel::zero3 || options.zero > 0;

@@ -30,7 +30,8 @@ struct Options : ParallelOptions {
     std::optional<std::size_t> save_every;  ///< steps; also at the end of each epoch
     bool async_save = false;                ///< a thread writes the checkpoint
     bool resume = false;
-    bool elastic = false;  ///< go on from the checkpoint where there is one
+    bool elastic = false;         ///< go on from the checkpoint where there is one
+    bool fault_tolerant = false;  ///< replicas go on without those that die
     double timeout_s = 600;
     std::uint64_t seed = 1;
     bool channels_last = false;

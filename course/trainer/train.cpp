@@ -17,6 +17,7 @@
 #include "course/parallel/together.hpp"
 #include "course/trainer/account.hpp"
 #include "course/trainer/loop_parts.hpp"
+#include "course/trainer/quorum_parts.hpp"
 #include "course/trainer/sample.hpp"
 #include "course/trainer/task.hpp"
 #include "course/trainer/timeout.hpp"
@@ -98,6 +99,9 @@ void train(const Options& options, const Communicator& comm) {
                 print_sample(options, alone);
             }
         });
+    }
+    if (options.fault_tolerant) {
+        return train_replica(options, comm);
     }
     std::unique_ptr<Task> task;
     together(comm, [&] { task = make_task(options, comm.rank()); });

@@ -61,6 +61,8 @@ if(LibTorch_FOUND)
   target_link_libraries(flight_faults PRIVATE dist_together_own dist::stack_own dist::warnings)
   add_test(NAME flight COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/flight_test.sh $<TARGET_FILE:shardlings_cli> $<TARGET_FILE:flight_faults>)
   set_tests_properties(flight PROPERTIES LABELS "course;trainer" TIMEOUT 900)
+  add_test(NAME fault_tolerant COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fault_tolerant_test.sh $<TARGET_FILE:shardlings_cli>)
+  set_tests_properties(fault_tolerant PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   foreach(parallel IN ITEMS ddp zero3)
     add_test(NAME launch_nodes_${parallel}
       COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/launch_nodes_test.sh $<TARGET_FILE:shardlings_cli> ${parallel})
