@@ -3,7 +3,7 @@
 # heals; the losses are those of one process with the same global batch, and all replicas end with the same bits.
 #
 # usage: fault_tolerant_test.sh SHARDLINGS_CLI
-# shellcheck disable=SC2086  # words are meant to be split
+# shellcheck disable=SC2046,SC2086  # words are meant to be split
 set -u
 cd "$(dirname "$0")/../.." || exit 70
 program=$(realpath "$1")
