@@ -123,9 +123,10 @@ inline Comparison error_has(
     const std::string text = error_of(call);
     for (const std::string& word : words) {
         if (text.find(word) == std::string::npos) {
+            const std::string found = ", and is: " + text;
             return {
                 false, text.empty() ? "it returned, where an Error has to name " + word
-                                    : "the Error has to name " + word + ", and is: " + text};
+                                    : "the Error has to name " + (word + found)};
         }
     }
     return {};
