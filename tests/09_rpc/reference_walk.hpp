@@ -19,26 +19,26 @@ namespace dist::harness {
 
 /// What a rank does, one after the other, as soon as it can: it gives, and ends, the first use that
 /// it has.
-struct Action {
+struct Move {
     enum class Kind { create, remote, fork, drop };
 
     int rank;
     Kind kind;
     int other = -1;  // the owner; whom it gives a use
 };
-using Plan = std::vector<Action>;
+using Plan = std::vector<Move>;
 
-inline Action creates(int rank) {
-    return {rank, Action::Kind::create};
+inline Move creates(int rank) {
+    return {rank, Move::Kind::create};
 }
-inline Action remote(int rank, int owner) {
-    return {rank, Action::Kind::remote, owner};
+inline Move remote(int rank, int owner) {
+    return {rank, Move::Kind::remote, owner};
 }
-inline Action forks(int rank, int to) {
-    return {rank, Action::Kind::fork, to};
+inline Move forks(int rank, int to) {
+    return {rank, Move::Kind::fork, to};
 }
-inline Action drops(int rank) {
-    return {rank, Action::Kind::drop};
+inline Move drops(int rank) {
+    return {rank, Move::Kind::drop};
 }
 
 /// How often at most.
@@ -115,7 +115,7 @@ class ReferenceWalk {
     [[nodiscard]] Game begun() const {
         const auto ranks = static_cast<std::size_t>(ranks_);
         auto world = std::make_unique<RefWorld>(ranks_);
-        for (const Action& action : before_) {
+        for (const Move& action : before_) {
             act(*world, action);
             world->deliver_all();
         }
@@ -127,9 +127,9 @@ class ReferenceWalk {
     }
 
     /// The next action of a rank; none: it has no more.
-    [[nodiscard]] const Action* next(const Game& game, int rank) const {
+    [[nodiscard]] const Move* next(const Game& game, int rank) const {
         std::size_t skip = game.done.at(static_cast<std::size_t>(rank));
-        for (const Action& action : plan_) {
+        for (const Move& action : plan_) {
             if (action.rank == rank && skip-- == 0) {
                 return &action;
             }
@@ -146,9 +146,9 @@ class ReferenceWalk {
             }
         }
         for (int rank = 0; rank < ranks_; ++rank) {
-            const Action* const action = next(game, rank);
+            const Move* const action = next(game, rank);
             if (action != nullptr &&
-                (action->kind == Action::Kind::create || action->kind == Action::Kind::remote ||
+                (action->kind == Move::Kind::create || action->kind == Move::Kind::remote ||
                  !game.world->uses(rank).empty())) {
                 events.push_back({'a', rank});
             }
@@ -187,23 +187,24 @@ class ReferenceWalk {
                 world.lose(i);
             } else {
                 --game.left.repeated;
-                world.letters.push_back(Letter(*letter));
+                const Letter again = *letter;
+                world.letters.push_back(again);
             }
         }
     }
 
-    static void act(RefWorld& world, const Action& action) {
+    static void act(RefWorld& world, const Move& action) {
         switch (action.kind) {
-            case Action::Kind::create:
+            case Move::Kind::create:
                 world.create(action.rank);
                 break;
-            case Action::Kind::remote:
+            case Move::Kind::remote:
                 world.remote(action.rank, action.other);
                 break;
-            case Action::Kind::fork:
+            case Move::Kind::fork:
                 world.fork(action.rank, action.other);
                 break;
-            case Action::Kind::drop:
+            case Move::Kind::drop:
                 world.drop(action.rank);
                 break;
         }
@@ -281,16 +282,16 @@ class ReferenceWalk {
             return "10 s pass on " + rank;
         }
         if (event.what == 'a') {
-            const Action& action = *next(game, event.rank);
+            const Move& action = *next(game, event.rank);
             const std::string other = "rank " + std::to_string(action.other);
             switch (action.kind) {
-                case Action::Kind::create:
+                case Move::Kind::create:
                     return rank + " makes an object";
-                case Action::Kind::remote:
+                case Move::Kind::remote:
                     return rank + " has " + other + " make an object";
-                case Action::Kind::fork:
+                case Move::Kind::fork:
                     return rank + " gives a use to " + other;
-                case Action::Kind::drop:
+                case Move::Kind::drop:
                     return rank + " ends a use";
             }
         }

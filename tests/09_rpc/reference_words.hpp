@@ -90,10 +90,12 @@ inline void fails(const std::string& what, const std::function<void()>& call) {
 
 /// Checks that a text has all these in it.
 inline void names(const std::string& what, const std::string& text, const Lines& all) {
+    const std::string got = "; its error: " + (text.empty() ? "none" : text);
     for (const std::string& name : all) {
-        const Comparison result{
-            text.find(name) != std::string::npos,
-            what + " must name " + name + "; its error: " + (text.empty() ? "none" : text)};
+        std::string wrong = what + " must name ";
+        wrong += name;
+        wrong += got;
+        const Comparison result{text.find(name) != std::string::npos, wrong};
         CHECK(result);
     }
 }
