@@ -84,7 +84,7 @@ class DistAutograd {
     /// own backward() throws dist::Error where it comes to one that was received.
     ///
     /// Cost    one call.
-    /// Errors  as Rpc::wait(). dist::Error if the context has been released.
+    /// Errors  as Rpc::rpc_async() and wait(). dist::Error if the context has been released.
     Tensors call(int to, const std::string& name, const Tensors& arguments);
 
     /// Adds to the context's gradients those of the sum of all roots, on every rank to whose leaves

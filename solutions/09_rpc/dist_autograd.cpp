@@ -296,13 +296,13 @@ ContextId DistAutograd::new_context() {
 
 Tensors DistAutograd::call(int to, const std::string& name, const Tensors& arguments) {
     State& self = *state_;
-    ContextPtr context;
-    if (self.current != 0 && c10::GradMode::is_enabled()) {
-        context = self.here(self.current);
+    const bool records = self.current != 0 && c10::GradMode::is_enabled();
+    const ContextPtr context = records ? self.here(self.current) : nullptr;
+    const RpcFuture future = self.rpc.rpc_async(to, name, self.pack(context, arguments));
+    if (records) {
         context->known.insert(to);  // also if the call fails: the context may be there
     }
-    const Bytes answer = self.rpc.rpc_sync(to, name, self.pack(context, arguments));
-    return self.unpack(context, to, nn::numbers_and_tensors_of(answer));
+    return self.unpack(context, to, nn::numbers_and_tensors_of(self.rpc.wait(future)));
 }
 
 void DistAutograd::backward(ContextId id, const Tensors& roots) {
