@@ -7,7 +7,6 @@
 #include <string>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 #include "course/files/atomic_file.hpp"
@@ -56,8 +55,8 @@ void take_away(const fs::path& folder) {
 
 }  // namespace
 
-SoleWriter::SoleWriter(fs::path path)
-    : path_(fs::absolute(std::move(path))), folder_(make_folder(path_)) {
+SoleWriter::SoleWriter(const fs::path& path)
+    : path_(fs::absolute(path)), folder_(make_folder(path_)) {
     // Its own folder is there before it looks for others: of two that do so, one at least sees the other.
     for (const fs::path& other : folders_of_others(path_, folder_)) {
         take_away(other);

@@ -19,7 +19,7 @@ class SoleWriter {
     ///
     /// path    of the file; the folder that it is in is there.
     /// Errors  std::system_error
-    explicit SoleWriter(std::filesystem::path path);
+    explicit SoleWriter(const std::filesystem::path& path);
 
     /// Removes its folder. One that was killed leaves it, until the next takes the right.
     ~SoleWriter();
