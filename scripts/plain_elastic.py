@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The training of time_recovery.py as a plain PyTorch script, for torchrun to start and to start again (for authors).
+"""The training of compare_recovery.py as a plain PyTorch script, for torchrun to start and to start again (for authors).
 
     torchrun --standalone --nproc-per-node 2 --max-restarts 1 scripts/plain_elastic.py --folder DIR
 

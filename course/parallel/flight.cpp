@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <fstream>
 #include <unistd.h>
@@ -33,10 +34,20 @@ extern "C" void on_sigterm(int /*signal*/) {
     }
 }
 
-// Who ends a stopped rank may let it go on first, as mpirun does: it is to do nothing more before SIGTERM comes.
+// mpirun lets a stopped rank go on, and a second later sends SIGTERM: until then it is to do nothing more.
 extern "C" void on_sigcont(int /*signal*/) {
-    constexpr useconds_t kMoment = 200'000;
-    usleep(kMoment);
+    constexpr timespec kLonger = {1, 500'000'000};
+    nanosleep(&kLonger, nullptr);
+}
+
+void handle_signals() {
+    struct sigaction action = {};
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = on_sigcont;
+    sigaction(SIGCONT, &action, nullptr);
+    action.sa_handler = on_sigterm;
+    sigaddset(&action.sa_mask, SIGCONT);  // where both have come, this one is first
+    sigaction(SIGTERM, &action, nullptr);
 }
 
 // A thread that was stopped goes on beside the handler. So it is to be the handler's own: the one that calls collectives.
@@ -76,8 +87,7 @@ Flight::Flight(fs::path file, const Communicator& all)
     if (!file_.empty()) {
         current = this;
         thread_ = std::thread(&Flight::write_when_told, this);
-        std::signal(SIGTERM, on_sigterm);
-        std::signal(SIGCONT, on_sigcont);
+        handle_signals();
     }
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "course/nn/bucket_limits.hpp"
-#include "course/parallel/flight.hpp"
 #include "course/parallel/optimizer.hpp"
 
 namespace dist::trainer {
@@ -22,7 +21,14 @@ void ShardedGradients::zero_gradients() {
     zero_->zero_grad();
 }
 
-void ShardedGradients::exchange_gradients() {}
+void ShardedGradients::prepare_for_backward(const at::Tensor& /*loss*/) {
+    const FlightCall call = {.name = "backward", .count = elements()};
+    backward_.emplace(comm(), call, SourceLine::here());
+}
+
+void ShardedGradients::exchange_gradients() {
+    backward_.reset();
+}
 
 void ShardedGradients::step(double rate) {
     zero_->optimizer().set_rate(rate);

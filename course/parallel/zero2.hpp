@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "course/parallel/flight.hpp"
 #include "course/parallel/sharded.hpp"
 #include "exercises/07_zero/zero2.hpp"
 
@@ -15,6 +17,7 @@ class ShardedGradients final : public ShardedState {
     );
 
     void zero_gradients() override;
+    void prepare_for_backward(const at::Tensor& loss) override;
 
     /// Nothing: backward did, in its own time.
     void exchange_gradients() override;
@@ -24,6 +27,7 @@ class ShardedGradients final : public ShardedState {
     [[nodiscard]] nn::Optimizer& optimizer() const override { return zero_->optimizer(); }
 
     std::unique_ptr<Zero2> zero_;
+    std::optional<Noted> backward_;  // while it goes on
 };
 
 }  // namespace dist::trainer

@@ -1,13 +1,11 @@
 #include "course/parallel/zero3.hpp"
 
 #include <ATen/ops/zeros.h>
-#include <optional>
 #include <utility>
 
 #include <torch/utils.h>
 
 #include "course/nn/memory.hpp"
-#include "course/parallel/flight.hpp"
 #include "course/parallel/optimizer.hpp"
 #include "course/parallel/same_bits.hpp"
 #include "course/parallel/stop.hpp"
@@ -83,9 +81,12 @@ at::Tensor ShardedModel::forward(const at::Tensor& inputs) {
     return x;
 }
 
-void ShardedModel::prepare_for_backward(const at::Tensor& /*loss*/) {}
+void ShardedModel::prepare_for_backward(const at::Tensor& /*loss*/) {
+    backward_.emplace(shards_, FlightCall{.name = "backward", .count = -1}, SourceLine::here());
+}
 
 void ShardedModel::exchange_gradients() {
+    backward_.reset();
     if (copies_.size() > 1) {  // what is there is the mean over one copy's ranks
         const nn::MemoryScope scope(nn::MemoryKind::gradients);
         const Noted noted(copies_, {.name = "all_reduce", .count = -1, .op = "mean"});

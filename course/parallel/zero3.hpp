@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "course/parallel/flight.hpp"
 #include "course/parallel/sharded.hpp"
 #include "exercises/07_zero/zero3.hpp"
 
@@ -44,6 +46,7 @@ class ShardedModel final : public Strategy {
     std::vector<NamedRow> rows_;
     std::unique_ptr<Zero3> zero_;
     bool has_weights_ = false;
+    std::optional<Noted> backward_;  // while it goes on
 };
 
 }  // namespace dist::trainer

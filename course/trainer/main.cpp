@@ -1,4 +1,5 @@
 // mpirun -n RANKS trainer OPTIONS
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -14,6 +15,15 @@
 namespace {
 
 using namespace dist::trainer;
+
+/// SIGTERM and SIGCONT belong to the first thread (course/parallel/flight.cpp), and not to those that MPI starts.
+void mask_signals(int how) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGCONT);
+    pthread_sigmask(how, &signals, nullptr);
+}
 
 int run(int argc, char** argv, const dist::Communicator& comm) {
     const bool first = comm.rank() == 0;
@@ -48,7 +58,9 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
 int main(int argc, char** argv) {
     dist::tell_of_death();
     leave_world(argc, argv);
+    mask_signals(SIG_BLOCK);
     return dist::run_main(argc, argv, [&](const dist::Communicator& comm) {
+        mask_signals(SIG_UNBLOCK);
         return run(argc, argv, comm);
     });
 }
