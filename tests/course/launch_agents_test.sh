@@ -73,7 +73,9 @@ done
 # --- one is killed: its workers die with it, and the others go on in a new round, at no cost
 
 job 2:3 --rdzv-conf last_call_timeout=2,keep_alive_interval=0.5
-for name in a b; do start $name "[ -e $work/killed ] || exec sleep 47.$$"; done
+start a "[ -e $work/killed ] || exec sleep 47.$$"
+wait_for told a 'waits at' # it is the first, and serves the store
+start b "[ -e $work/killed ] || exec sleep 47.$$"
 start c "exec sleep 48.$$"
 wait_for told a 'on 3 nodes'
 wait_for some "48.$$"
