@@ -126,7 +126,7 @@ PsOptions parse_ps_bench(int argc, char** argv, std::string& help) {
         "Trains on parameter servers beside ddp: the last --servers ranks serve, the others are "
         "workers, and the same number of ranks train by ddp. Pictures are made up.",
         "bench ps"};
-    app.option_defaults()->capture_default_str();
+    app.option_defaults()->always_capture_default();
     app.add_option("--model", options.model, "small, resnet34 or resnet34-imagenet")
         ->check(CLI::IsMember({"small", "resnet34", "resnet34-imagenet"}));
     app.add_option("--batch", options.batch, "Pictures a worker and step")
