@@ -9,7 +9,7 @@
 
 namespace {
 
-nlohmann::json measure(int ranks, const std::string& options) {
+nlohmann::json beside_ddp(int ranks, const std::string& options) {
     const Run run = run_program(BENCH_PS, ranks, options + " --rounds 1 --batch 4 --json");
     INFO(run.output);
     REQUIRE(run.status == 0);
@@ -21,7 +21,7 @@ nlohmann::json measure(int ranks, const std::string& options) {
 TEST_CASE("a server sends what its workers pull, and ddp what the ring does", "[trainer]") {
     const int servers = GENERATE(1, 2);
     const auto document =
-        measure(2 + servers, "--steps 12 --stall-ms 1 --servers " + std::to_string(servers));
+        beside_ddp(2 + servers, "--steps 12 --stall-ms 1 --servers " + std::to_string(servers));
     CHECK(document.at("workers") == 2);
     const auto& ways = document.at("ways");
     REQUIRE(ways.size() == 6);  // ddp, ps and ps with old weights, each with stalls and without
