@@ -356,7 +356,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
 
     const Ended none = simulate({});
     CHECK(none.status == 2);
-    CHECK(has(none.output, "an exercise, or train"));
+    CHECK(has(none.output, "an exercise, train, or --paper list"));
 
     const Ended peer = simulate({"all_reduce", "--ranks", "4", "--sizes", "1K", "--peers", "zork"});
     CHECK(peer.status == 2);
