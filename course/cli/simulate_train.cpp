@@ -58,7 +58,9 @@ std::vector<trainer::Parallel> ways_of(const std::string& text) {
     for (const trainer::Way& way : trainer::ways()) {
         if (!way.one_process && !way.on_a_mesh) {
             known.push_back(way.name);
-            chosen.push_back(way.parallel);
+            if (way.parallel != trainer::Parallel::ps) {  // shown where it is asked for
+                chosen.push_back(way.parallel);
+            }
         }
     }
     if (text.empty()) {
@@ -264,7 +266,8 @@ Command add_simulate_train(Command& simulate, Context& context) {
         .between(0, kMostAtOnce)
         .capture_default_str();
     command.add_option(
-        "--parallel", arguments->ways, "Only these: average,ddp,zero1,zero2,zero3,ps"
+        "--parallel", arguments->ways,
+        "Only these: average,ddp,zero1,zero2,zero3,ps; all but ps if not given"
     );
     command
         .add_option(

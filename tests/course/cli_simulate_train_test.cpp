@@ -52,7 +52,8 @@ double chunks_s(double floats, int p) {
 TEST_CASE("a simulated step takes its work and what rings take by their formula", "[simgrid]") {
     constexpr double kWorkS = 0.37;
     constexpr double kFloats = 21'282'122;
-    const auto steps = steps_of({"--ranks", "4,16"});
+    const auto steps =
+        steps_of({"--ranks", "4,16", "--parallel", "average,ddp,zero1,zero2,zero3,ps"});
     CHECK(steps.size() == 12);
     for (const int p : {4, 16}) {
         INFO(p);
@@ -142,7 +143,8 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
     );
     refused({"train", "--forward", "1s", "--backward", "1s", "--as", "x"}, "needs --mine NAME");
     refused(
-        {"train", "--forward", "1s", "--backward", "1s", "--ranks", "4", "--servers", "3"},
+        {"train", "--forward", "1s", "--backward", "1s", "--ranks", "4", "--servers", "3",
+         "--parallel", "ps"},
         "on 4 ranks there are fewer workers than servers"
     );
     refused(
