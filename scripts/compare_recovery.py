@@ -32,47 +32,17 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIMIT_S = 300
+from time_recovery import ROOT, children, lines, rank_process, until
+
 STEPS = 30  # before the kill
 RESTARTS = "3"  # at most: new ranks may fail to connect
 TRAIN = "train --model gpt --context 32 --layers 2 --width 32 --heads 2 --train-size 2000 --test-size 10 --batch 8 --steps 100000 --save-every 1"
-
-
-def until(condition, what: str):
-    """Looks every millisecond; the value, once it is true."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.001)
-    sys.exit(f"it never came to this: {what}")
-
-
-def lines(path: pathlib.Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def records(path: pathlib.Path, **wanted) -> list[dict]:
     """Of a file of JSON lines, of which the last one may be being written, those with these values."""
     whole = [json.loads(line) for line in lines(path) if line.endswith("}")]
     return [record for record in whole if wanted.items() <= record.items()]
-
-
-def children(pid: int) -> list[int]:
-    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in found.stdout.split()]
-
-
-def rank_process(agent: int, rank: int) -> int | None:
-    for pid in children(agent):
-        try:
-            environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if f"RANK={rank}".encode() in environment:
-            return pid
-    return None
 
 
 def has_ended(pid: int) -> bool:
