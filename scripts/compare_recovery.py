@@ -32,7 +32,7 @@ import sys
 import tempfile
 import time
 
-from time_recovery import ROOT, children, lines, rank_process, until
+from time_recovery import ROOT, lines, rank_process, until
 
 STEPS = 30  # before the kill
 RESTARTS = "3"  # at most: new ranks may fail to connect
