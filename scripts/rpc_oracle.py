@@ -64,14 +64,14 @@ def ours(name, ranks):
                 process.wait()
 
 
-def theirs(name, ranks):
-    """By rank, the lines. Processes are forked: they have PyTorch already."""
+def theirs(run, name, ranks):
+    """By rank, the lines. `run` is plain_rpc's. Processes are forked: they have PyTorch already."""
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
         all_ranks = []
         for rank in range(ranks):
             reader, writer = context.Pipe(duplex=False)
-            process = context.Process(target=plain_rpc.run, args=(name, rank, ranks, f"{folder}/store", writer))
+            process = context.Process(target=run, args=(name, rank, ranks, f"{folder}/store", writer))
             process.start()
             writer.close()  # the end of the process is the end of the pipe
             all_ranks.append((process, reader))
@@ -103,7 +103,7 @@ def why(name, line):
 def compare(name, ranks):
     """Prints the program's line, and those that differ. Whether all is as it should be."""
     pairs = []
-    for rank, (one, other) in enumerate(zip(ours(name, ranks), theirs(name, ranks))):
+    for rank, (one, other) in enumerate(zip(ours(name, ranks), theirs(plain_rpc.run, name, ranks))):
         one += [""] * (len(other) - len(one))
         other += [""] * (len(one) - len(other))
         pairs += [(rank, mine, its) for mine, its in zip(one, other)]

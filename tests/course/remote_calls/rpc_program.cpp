@@ -4,6 +4,7 @@
 //     rpc_program NAME RANK RANKS FILE      is one rank of it; the ranks meet in the file
 //
 // A rank prints lines "what = value".
+#include <ATen/Parallel.h>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -27,6 +28,7 @@ Programs all_programs() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    at::set_num_threads(1);  // a processor a rank
     const Programs programs = all_programs();
     const std::string name = argc > 1 ? argv[1] : "";
     if (name == "list") {
