@@ -87,7 +87,8 @@ bool Peer::write() {
         }
         if (n < 0) {
             const std::string why = std::strerror(errno);
-            read();  // what has come is not lost
+            while (read()) {  // what has come is not lost
+            }
             lose(why);
             return true;
         }
@@ -123,7 +124,11 @@ bool Peer::read() {
             begin_message();
         }
         if (coming.moved == sizeof(Frame) + coming.frame.bytes && coming.moved >= sizeof(Frame)) {
+            const bool is_asked_for = coming.request != nullptr;
             end_message();
+            if (is_asked_for) {
+                return true;  // who waits for it may first ask for the next one
+            }
         }
     }
     return moved;
