@@ -27,7 +27,7 @@ struct Frame {
 ///
 /// Cost    of a message sizeof(Frame) bytes beside its own. A message goes from the sender's memory to the kernel, and from
 ///         there to the place of a receive that waits for it, without another copy. While nothing moves, a call that
-///         waits sleeps.
+///         waits sleeps; a signal does not end it.
 /// Errors  of all calls: Error, which names the rank that has died or left, as soon as its connection ends; what had come from
 ///         it before can still be received.
 /// Source  Gloo, gloo/transport/tcp; Open MPI, opal/mca/btl/tcp.

@@ -46,7 +46,7 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
             for (std::uint32_t a = 0; a < mesh.size(); ++a) {
                 for (std::uint32_t b = 0; b < mesh.size(); ++b) {
                     if (a != b) {
-                        INFO("from rank " << b << " to rank " << a);
+                        INFO("the first number that comes from rank " << b << " to rank " << a);
                         CHECK(heard(mesh[a][b]) == std::to_string(1000 * b + a));
                     }
                 }
@@ -57,15 +57,22 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
 
 TEST_CASE("full_mesh says in the store where a rank listens") {
     alone([] {
-        HashStore store(kPatience);
-        Rank lower(store, 0, 2, kPatience, "localhost");
-        const std::string said = lower.said();
-        CHECK(said == "localhost:" + std::to_string(port_in(said)));
-        Rank higher(store, 1, 2);
-        CHECK(without_error(lower.end()));
-        CHECK(without_error(higher.end()));
-        CHECK(store.get("mesh/1").rfind("127.0.0.1:", 0) == 0);
-        CHECK(store.num_keys() == 2);
+        for (const std::string address : {"localhost", "::1"}) {
+            if (!is_of_this_machine(address)) {
+                continue;  // it has no IPv6
+            }
+            INFO("the address of rank 0 is " << address);
+            HashStore store(kPatience);
+            Rank lower(store, 0, 2, kPatience, address);
+            const std::string said = lower.said();
+            const int port = port_in(said);
+            CHECK(said == address + ":" + std::to_string(port));
+            Rank higher(store, 1, 2);
+            CHECK(without_error(lower.end()));
+            CHECK(without_error(higher.end()));
+            CHECK(store.get("mesh/1").rfind("127.0.0.1:", 0) == 0);
+            CHECK(store.num_keys() == 2);
+        }
     });
 }
 
@@ -138,6 +145,13 @@ TEST_CASE("full_mesh waits for ranks that come late") {
             CHECK(without_error(second.end()));
             CHECK(without_error(last.end()));
         }
+        INFO("rank 0 waits for rank 1, for a month if need be");
+        HashStore store(kPatience);
+        Rank rank(store, 0, 2, std::chrono::hours(24 * 30));
+        const int port = port_in(rank.said());
+        nap(50);
+        const net::Socket rank_1 = comes_as(1, port);
+        CHECK(without_error(rank.end()));
     });
 }
 
@@ -180,11 +194,14 @@ TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
     alone([] {
         HashStore store(kPatience);
         const Stopwatch watch;
-        Rank rank(store, 0, 2, std::chrono::seconds(4));
+        Rank rank(store, 0, 3, std::chrono::seconds(4));
         const int port = port_in(rank.said());
         const net::Socket silent = net::connect_to("127.0.0.1", port, kPatience);
         const net::Socket rank_1 = net::connect_to("127.0.0.1", port, kPatience);
         say(rank_1, 1);
+        nap(1200);
+        const net::Socket rank_2 = comes_as(2, port);
+        INFO("rank 1 comes at once, and rank 2 after 1.2 s, within the timeout of 4 s");
         const Came came = rank.end();
         CHECK(without_error(came));
         CHECK(watch.elapsed_s() < 3);  // less than the timeout

@@ -27,7 +27,11 @@ inline std::vector<Names> names() {
         {"of which 1000 letters are the same, and the last is not", thousand + "1", thousand + "2"},
         {"of which the first letter is not the same", "a" + thousand, "b" + thousand},
         {"that differ behind a zero", std::string("a\0b", 3), std::string("a\0c", 3)},
-        {"of which one ends with a zero", "a", std::string("a\0", 2)}};
+        {"of which one ends with a zero", "a", std::string("a\0", 2)},
+        {"of which one begins with a zero", "a", std::string("\0a", 2)},
+        {"that say each word twice", "rowsrows", "colscols"},
+        {"of which the first eight letters and the next have changed places", "tensor--pipeline",
+         "pipelinetensor--"}};
 }
 
 /// Whether the text names the rank, no other one than rank 0 beside it, and `own` where this rank

@@ -101,6 +101,17 @@ inline void say(const net::Socket& socket, std::uint32_t number) {
     ::send(socket.descriptor(), &number, sizeof number, MSG_NOSIGNAL);
 }
 
+/// Connects as this rank does; nothing if nobody listens there any more.
+inline net::Socket comes_as(std::uint32_t rank, int port) {
+    try {
+        net::Socket socket = net::connect_to("127.0.0.1", port, kPatience);
+        say(socket, rank);
+        return socket;
+    } catch (const Error&) {
+        return {};
+    }
+}
+
 // The number that comes next; "nothing" if none does within 3 s, or the connection ends.
 inline std::string heard(const net::Socket& socket) {
     pollfd one{socket.descriptor(), POLLIN, 0};
@@ -123,9 +134,24 @@ inline bool waits(const net::Socket& socket) {
     return (fcntl(socket.descriptor(), F_GETFL) & O_NONBLOCK) == 0;
 }
 
+/// Whether others can connect to it by that address.
+inline bool is_of_this_machine(const std::string& address) {
+    const net::Socket listener = net::listen_on(0);
+    try {
+        return bool(net::connect_to(address, net::local_port(listener), kPatience));
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 inline int port_in(const std::string& address) {
     const std::size_t colon = address.rfind(':');
-    REQUIRE(colon != std::string::npos);
+    const bool has_port = colon != std::string::npos;
+    INFO(
+        "a rank says where it listens, as ADDRESS:PORT under mesh/RANK; it said \"" << address
+                                                                                    << '"'
+    );
+    REQUIRE(has_port);
     return std::stoi(address.substr(colon + 1));
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("ordered_members takes a few operations a rank, of many ranks as well"
         const Given many = given("turned around", 50'000, zero, [](int r) { return -r; });
         std::size_t found = 0;
         const Comparison quick = takes_a_few_operations(
-            "all other ranks, for each of 50 000",
+            "50 000 ranks, for each of them",
             [&] { found += ordered_members(0, many.colors, many.keys).size(); }, 2
         );
         CHECK(quick);
@@ -116,10 +116,11 @@ TEST_CASE("a group's message is one on the communicator, with tag context * kTag
         const Group first = groups.split("turned around", 5, -r);
         const Group second = groups.split("odd and even", r % 2, 0);
         groups.split("all but rank 0", r == 0 ? MPI_UNDEFINED : 5, 0);
-        const Group fourth = groups.split("all", 5, 0);
+        groups.split("all but the last", r == comm.size() - 1 ? MPI_UNDEFINED : 5, 0);
+        const Group fifth = groups.split("all", 5, 0);
         for (const int tag : {7, 0, Group::kTags - 1}) {
-            const Group* const all[] = {&first, &second, &fourth};
-            const int contexts[] = {1, 2, 4};
+            const Group* const all[] = {&first, &second, &fifth};
+            const int contexts[] = {1, 2, 5};
             for (std::size_t i = 0; i < std::size(all); ++i) {
                 INFO("tag " << tag << " in the group of call " << contexts[i]);
                 const Comparison message = passes_on_in(contexts[i], *all[i], tag, comm);
@@ -214,10 +215,14 @@ TEST_CASE("split names a rank that alone makes another call, and the first of tw
         const int r = comm.rank();
         Groups groups(comm);
         const std::string one = r == 2 ? "other" : "usual";
-        const Answer alone = answer(comm, [&] { groups.split(one, 0, 0); });
-        CHECK(alone.what == kError);
-        const Comparison rank_2 = tells(alone.text, 2, one, comm);
-        CHECK(rank_2);
+        for (const int nobody : {-1, 2, 0, 1}) {
+            const int color = r == nobody ? MPI_UNDEFINED : 0;
+            const Answer alone = answer(comm, [&] { groups.split(one, color, 0); });
+            INFO("rank 2 makes another call; the rank that is in no group: " << nobody);
+            CHECK(alone.what == kError);
+            const Comparison rank_2 = tells(alone.text, 2, one, comm);
+            CHECK(rank_2);
+        }
         const std::string each = "name " + std::to_string(r);
         const Answer all = answer(comm, [&] { groups.split(each, 0, 0); });
         CHECK(all.what == kError);
@@ -311,11 +316,14 @@ TEST_CASE("split throws dist::Error when there are no more contexts, before any 
         for (int call = 1; call < Group::kContexts; ++call) {
             groups.split("again", 0, 0);
         }
-        INFO("the last one that there is");
-        CHECK(groups.split("again", 0, 0).size() == 1);
+        {
+            INFO("the last one that there is");
+            CHECK(groups.split("again", 0, 0).size() == 1);
+        }
         const Answer got = answer(comm, [&] { groups.split("again", 0, 0); });
         INFO("one more: its tags would be larger than an int can be");
         CHECK(got.what == kError);
+        INFO("how many collective calls it made before it threw");
         CHECK(got.traffic.collectives == 0);
     });
 }

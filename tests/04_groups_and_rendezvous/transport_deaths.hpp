@@ -136,6 +136,20 @@ inline void lives_on(Transport& transport, int rank, const Moment& moment) {
     CHECK(names_rank(kDead, [&] { transport.recv(place, kDead, 0, 0); }));
     CHECK(names_rank(kDead, [&] { transport.send(place, kDead, 0, 0); }));
     CHECK(names_rank(kDead, [&] { transport.probe(kDead, 0, 0); }));
+    Request late;
+    for (const bool sends : {false, true}) {
+        INFO(
+            (sends ? "isend" : "irecv") << " begins as ever: the Error comes out of wait and test"
+        );
+        REQUIRE(error_of([&] {
+                    late = sends ? transport.isend(place, kDead, 0, 0)
+                                 : transport.irecv(place, kDead, 0, 0);
+                }) == "");
+        for (int twice = 0; twice < 2; ++twice) {
+            CHECK(names_rank(kDead, [&] { transport.test(late); }));
+            CHECK(names_rank(kDead, [&] { transport.wait(late); }));
+        }
+    }
     CHECK(transport.probe(kDead, 0, 1).bytes == 9);
     CHECK(is_message(received(transport, 9, kDead, 0, 1), 9, kDead, rank));
     const int third = 2 - rank;
