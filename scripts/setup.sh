@@ -4,6 +4,7 @@
 #   scripts/setup.sh base     what every command needs
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
 #   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
+#   scripts/setup.sh book     Sphinx and MyST: `book`
 #   scripts/setup.sh grade    bubblewrap: `grade`
 #   scripts/setup.sh simulate SimGrid: `simulate`, `prove`
 #   scripts/setup.sh test     what only tests need: `test` skips by name what cannot be tried without
@@ -60,6 +61,13 @@ for group in "${@:-base}"; do
             need_header torch/csrc/api/include/torch/torch.h libtorch-dev
         ;;
     plot) need_command gnuplot gnuplot-nox ;;
+    book)
+        need_command sphinx-build python3-sphinx
+        # the Python that it runs with, which may be one of a virtual environment
+        python=$(sed -n '1s/^#!//p' "$(command -v sphinx-build || echo /dev/null)")
+        ${python:-python3} -c 'import myst_parser' 2>/dev/null || miss python3-myst-parser
+        need_command python3 python3
+        ;;
     grade) need_command bwrap bubblewrap ;;
     simulate)
         need_command smpirun libsimgrid-dev
@@ -74,7 +82,7 @@ for group in "${@:-base}"; do
         python3 -c 'import jsonschema' 2>/dev/null || miss python3-jsonschema
         ;;
     *)
-        say "setup: no group is called \"$group\"; there are base, torch, plot, grade, simulate and test"
+        say "setup: no group is called \"$group\"; there are base, torch, plot, book, grade, simulate and test"
         exit 2
         ;;
     esac

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# The book is built without a warning, its links lead somewhere, it loads nothing from elsewhere, and it is served to this machine.
+#
+# usage: book_test.sh SHARDLINGS_CLI
+set -u
+cd "$(dirname "$0")/../.." || exit 70
+command -v sphinx-build >/dev/null || { echo "Sphinx is not installed"; exit 77; }
+python=$(sed -n '1s/^#!//p' "$(command -v sphinx-build)")
+$python -c 'import myst_parser, tomllib' 2>/dev/null || { echo "MyST, or Python 3.11, is not installed"; exit 77; }
+export SHARDLINGS_ROOT=$PWD
+book=$1
+work=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+fail() {
+    printf 'FAIL  %s\n' "$1"
+    exit 1
+}
+
+"$book" book >"$work/said" 2>&1 || fail "book: $(cat "$work/said")"
+[ "$(wc -l <"$work/said")" = 1 ] || fail "book says more than where it is: $(cat "$work/said")"
+git diff --quiet -- notebooks_md README.md || echo "note: lessons are changed here"
+$python tests/course/book_site.py build/book . || fail "that is wrong in build/book"
+
+# the check itself: each of these is found
+spoiled() { # WHAT SED_SCRIPT PAGE
+    rm -rf "$work/site"
+    cp -r build/book "$work/site"
+    sed -i "$2" "$work/site/$3"
+    $python tests/course/book_site.py "$work/site" . >"$work/faults" && fail "$1 is not found"
+    grep -q "$1" "$work/faults" || fail "$1 is found as: $(head -n 3 "$work/faults")"
+}
+spoiled "leads nowhere" 's/href="02_naive_collectives.html"/href="02.html"/' index.html
+spoiled "leads to no place of that page" 's/#hello-ranks"/#hello"/' 01_point_to_point.html
+spoiled "loads https://" 's|<script src="_static|<script src="https://elsewhere/_static|' training.html
+spoiled "does not show the header" 's/pragma/pragna/' exercises/ring_shift.html
+
+"$book" book --port 80 2>"$work/said" && fail "--port without --serve is taken"
+grep -q -- '--port is for --serve' "$work/said" || fail "--port without --serve says $(cat "$work/said")"
+
+# served: to this machine, with what is done; Ctrl-C ends it well
+"$book" book --serve --port 0 >"$work/said" 2>&1 &
+server=$!
+for _ in $(seq 600); do
+    grep -q 'http://' "$work/said" && break
+    kill -0 "$server" 2>/dev/null || fail "--serve ended: $(cat "$work/said")"
+    sleep 0.1
+done
+at=$(sed -n 's|.*\(http://127.0.0.1:[0-9]*/\).*|\1|p' "$work/said")
+$python - "$at" "$work/said" <<'PYTHON' || fail "that is wrong in what is served"
+import json, sys, urllib.error, urllib.request
+at = sys.argv[1]
+open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open  # never by a proxy
+
+def status(path, host=None):
+    try:
+        return open_url(urllib.request.Request(at + path, headers={"Host": host} if host else {})).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+progress = json.load(open_url(at + "_static/progress.json"))
+assert progress["total"] == len(progress["exercises"]) > 80, progress
+assert status("index.html") == 200
+assert status("none.html") == 404
+assert status("../../README.md") == 404, "leaves its folder"
+assert status("index.html", "elsewhere.example") == 403, "answers to any name"
+PYTHON
+"$book" book --serve --port "$(echo "$at" | grep -o '[0-9]*/$' | tr -d /)" >"$work/second" 2>&1
+[ $? = 2 ] && grep -q 'choose another with --port' "$work/second" || fail "a port in use: $(cat "$work/second")"
+kill -INT "$server"
+wait "$server"
+ended=$?
+server=
+[ "$ended" = 0 ] || fail "Ctrl-C ends --serve with $ended"
