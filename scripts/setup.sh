@@ -31,6 +31,16 @@ need_header() {
     miss "$2"
 }
 
+# MyST has to be where the Python of Sphinx looks, which may be one of a virtual environment.
+need_book() {
+    need_command sphinx-build python3-sphinx
+    python=python3
+    if program=$(command -v sphinx-build); then
+        read -r python <"$program"
+    fi
+    ${python#\#!} -c 'import myst_parser' 2>/dev/null || miss python3-myst-parser
+}
+
 for group in "${@:-base}"; do
     case $group in
     base)
@@ -61,13 +71,7 @@ for group in "${@:-base}"; do
             need_header torch/csrc/api/include/torch/torch.h libtorch-dev
         ;;
     plot) need_command gnuplot gnuplot-nox ;;
-    book)
-        need_command sphinx-build python3-sphinx
-        # the Python that it runs with, which may be one of a virtual environment
-        python=$(sed -n '1s/^#!//p' "$(command -v sphinx-build || echo /dev/null)")
-        ${python:-python3} -c 'import myst_parser' 2>/dev/null || miss python3-myst-parser
-        need_command python3 python3
-        ;;
+    book) need_book ;;
     grade) need_command bwrap bubblewrap ;;
     simulate)
         need_command smpirun libsimgrid-dev
@@ -79,6 +83,7 @@ for group in "${@:-base}"; do
         need_command xmllint libxml2-utils
         need_command tmux tmux
         need_command ip iproute2
+        need_book
         python3 -c 'import jsonschema' 2>/dev/null || miss python3-jsonschema
         ;;
     *)

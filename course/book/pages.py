@@ -18,15 +18,19 @@ def contents(caption, pages):
     return "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
 
 
+def read(file):
+    return file.read_text(encoding="utf-8")
+
+
 def write_text(file, text):
     """Leaves a file with the same text as it is: Sphinx reads what has changed."""
-    if not file.exists() or file.read_text() != text:
+    if not file.exists() or read(file) != text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
 
 
 def title_of(lesson):
-    return lesson.read_text().split("\n", 1)[0].removeprefix("# ")
+    return read(lesson).split("\n", 1)[0].removeprefix("# ")
 
 
 def lesson_page(text, exercises):
@@ -78,7 +82,7 @@ $ ./shardlings run {name}
 `{folder}/{name}.hpp`:
 
 ```cpp
-{(root / folder / f"{name}.hpp").read_text().rstrip()}
+{read(root / folder / f"{name}.hpp").rstrip()}
 ```
 
 ## Hints
@@ -111,10 +115,10 @@ def write(root, out):
         exercises = {e["name"]: e for e in tomllib.load(file)["exercise"]}
     chapters = sorted(lessons.glob(LESSONS))
 
-    pages = {"index": index_page((root / "README.md").read_text(), chapters),
-             "CONTRIBUTING": (root / "CONTRIBUTING.md").read_text()}
+    pages = {"index": index_page(read(root / "README.md"), chapters),
+             "CONTRIBUTING": read(root / "CONTRIBUTING.md")}
     for file in chapters + [lessons / f"{name}.md" for name in BESIDE]:
-        pages[file.stem] = lesson_page(file.read_text(), exercises)
+        pages[file.stem] = lesson_page(read(file), exercises)
     for name, exercise in exercises.items():
         pages[f"exercises/{name}"] = exercise_page(root, exercise, exercises)
     for chapter in chapters:

@@ -44,7 +44,7 @@ class Page(HTMLParser):
 class Site:
     def __init__(self, folder):
         self.folder = folder.resolve()
-        self.pages = {file: Page(file.read_text()) for file in sorted(self.folder.rglob("*.html"))}
+        self.pages = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(self.folder.rglob("*.html"))}
         self.faults = []
 
     def fault(self, file, text):
@@ -83,7 +83,7 @@ class Site:
         """Styles and pictures load nothing from elsewhere either."""
         for file in self.folder.rglob("*"):
             if file.suffix in (".css", ".svg"):
-                for found in re.findall(r"""(?:url\(|@import|href=)\s*["']?((?:https?:)?//[^"')]*)""", file.read_text()):
+                for found in re.findall(r"""(?:url\(|@import|href=)\s*["']?((?:https?:)?//[^"')]*)""", file.read_text(encoding="utf-8")):
                     self.fault(file, f"loads {found}")
 
     def check_order(self, lessons):
@@ -118,7 +118,7 @@ def main(folder, root):
     site.check_resources()
     site.check_order(sorted(file.stem for file in (root / "notebooks_md").glob("[0-9]*.md")))
     for exercise in exercises:
-        site.check_exercise(exercise, (root / "exercises" / exercise["chapter"] / f"{exercise['name']}.hpp").read_text())
+        site.check_exercise(exercise, (root / "exercises" / exercise["chapter"] / f"{exercise['name']}.hpp").read_text(encoding="utf-8"))
     if site.faults:
         print("\n".join(site.faults))
         sys.exit(1)
