@@ -49,10 +49,17 @@ class Page(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """A browser that has gone on to another page is no fault."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def main(site, port, progress):
     Page.progress = progress
     try:
-        server = http.server.ThreadingHTTPServer((LOOPBACK, port), functools.partial(Page, directory=site))
+        server = Server((LOOPBACK, port), functools.partial(Page, directory=site))
     except (OSError, OverflowError) as error:
         sys.exit(f"shardlings: port {port}: {getattr(error, 'strerror', None) or error}; choose another with --port")
     print(f"The book is at http://{LOOPBACK}:{server.server_port}/  (Ctrl-C ends it)", flush=True)
