@@ -61,14 +61,14 @@ def hint(number, total, text):
 def exercise_page(root, exercise, exercises):
     name, chapter = exercise["name"], exercise["chapter"]
     folder = f"exercises/{chapter}"
-    hints = exercise["hints"]
+    hints, ranks = exercise["hints"], exercise["ranks"]
     users = [e["name"] for e in exercises.values() if name in e["uses"]]
     return f"""# {name}
 
 {exercise["title"]}.
 
 - Difficulty {marks(exercise["difficulty"])}, importance {marks(exercise["importance"])}, {exercise["minutes"]} minutes
-- Needs {exercise["needs"]}; its test runs up to {exercise["ranks"]} ranks
+- Needs {exercise["needs"]}; its test runs on {"up to " if ranks > 1 else ""}{ranks} rank{"s" if ranks > 1 else ""}
 - Lesson: [{title_of(root / "notebooks_md" / f"{chapter}.md")}](../{chapter}.md#{name})
 - Uses {linked(exercise["uses"])}; used by {linked(users)}
 - You edit `{folder}/{name}{".cu" if exercise["needs"] == "cuda" else ".cpp"}`, and test it by:
