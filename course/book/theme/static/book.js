@@ -52,7 +52,7 @@ function markExercises(states) {
 // `./shardlings book --serve` answers with what `./shardlings list --json` prints; the site itself has nothing to say.
 async function showProgress() {
   if (location.protocol === "file:") return;
-  const root = document.documentElement.dataset.root;
+  const root = document.documentElement.dataset.content_root;
   const answer = await fetch(root + "_static/progress.json");
   const list = await answer.json();
   if (list.exercises.length === 0) return;
