@@ -4,6 +4,7 @@
 #   scripts/setup.sh base     what every command needs
 #   scripts/setup.sh torch    LibTorch: chapters 05 and later, `train`
 #   scripts/setup.sh plot     gnuplot: `bench --svg`, `plot`
+#   scripts/setup.sh book     Sphinx and MyST: `book`
 #   scripts/setup.sh grade    bubblewrap: `grade`
 #   scripts/setup.sh simulate SimGrid: `simulate`, `prove`
 #   scripts/setup.sh test     what only tests need: `test` skips by name what cannot be tried without
@@ -28,6 +29,16 @@ need_header() {
         [ -e "$prefix/include/$1" ] && return
     done
     miss "$2"
+}
+
+# MyST has to be where the Python of Sphinx looks, which may be one of a virtual environment.
+need_book() {
+    need_command sphinx-build python3-sphinx
+    python=python3
+    if program=$(command -v sphinx-build); then
+        read -r python <"$program"
+    fi
+    ${python#\#!} -c 'import myst_parser' 2>/dev/null || miss python3-myst-parser
 }
 
 for group in "${@:-base}"; do
@@ -60,6 +71,7 @@ for group in "${@:-base}"; do
             need_header torch/csrc/api/include/torch/torch.h libtorch-dev
         ;;
     plot) need_command gnuplot gnuplot-nox ;;
+    book) need_book ;;
     grade) need_command bwrap bubblewrap ;;
     simulate)
         need_command smpirun libsimgrid-dev
@@ -71,10 +83,11 @@ for group in "${@:-base}"; do
         need_command xmllint libxml2-utils
         need_command tmux tmux
         need_command ip iproute2
+        need_book
         python3 -c 'import jsonschema' 2>/dev/null || miss python3-jsonschema
         ;;
     *)
-        say "setup: no group is called \"$group\"; there are base, torch, plot, grade, simulate and test"
+        say "setup: no group is called \"$group\"; there are base, torch, plot, book, grade, simulate and test"
         exit 2
         ;;
     esac

@@ -31,6 +31,7 @@ void add_doctor(Command& app, Context& context);
 void add_bench(Command& app, Context& context);
 void add_train(Command& app, Context& context);
 void add_launch(Command& app, Context& context);
+void add_book(Command& app, Context& context);
 void add_plot(Command& app, Context& context);
 void add_grade(Command& app, Context& context);
 void add_simulate(Command& app, Context& context);

@@ -163,6 +163,10 @@ std::vector<Finding> examine(const Context& context, const Manifest& manifest) {
             "bench --svg and plot install it when first needed"
         ),
         useful(
+            "Sphinx", first_line(context, {"sphinx-build", "--version"}),
+            "book is made by it, with MyST, and installs both when first needed"
+        ),
+        useful(
             "Gloo", gloo_folder(context).string(),
             "bench measures it beside the others where it is installed: apt-get install libgloo-dev"
         ),

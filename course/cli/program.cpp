@@ -36,10 +36,10 @@ void add_commands(CLI::App& app, Context& context) {
         ->group("For authors")
         ->check(CLI::IsMember({"release", "debug", "cuda"}));
     Command program(&app);
-    for (const auto add :
-         {add_watch, add_run,    add_list,   add_hint,  add_ask,   add_solution, add_diff,
-          add_reset, add_verify, add_doctor, add_trace, add_bench, add_simulate, add_prove,
-          add_train, add_launch, add_plot,   add_demo,  add_test,  add_check,    add_grade}) {
+    for (const auto add : {add_watch,    add_run,   add_list,   add_hint,   add_ask,   add_solution,
+                           add_diff,     add_reset, add_verify, add_doctor, add_trace, add_bench,
+                           add_simulate, add_prove, add_train,  add_launch, add_plot,  add_book,
+                           add_demo,     add_test,  add_check,  add_grade}) {
         add(program, context);
     }
 }

@@ -1,0 +1,87 @@
+// book: the lessons as a site, for a browser.
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "course/build/setup.hpp"
+#include "course/cli/command.hpp"
+#include "course/process/error.hpp"
+#include "course/process/subprocess.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kBookExample =
+    "The book has the lessons of notebooks_md/ in order, a page for each exercise\n"
+    "(its header, what it stands on, its hints folded), a search, and light and\n"
+    "dark colours. It needs no network: copy build/book/ to where you like, or open\n"
+    "build/book/index.html.\n"
+    "  ./shardlings book                    # builds what has changed\n"
+    "  ./shardlings book --serve            # and shows it: open the line it prints\n"
+    "  ./shardlings book --serve --port 0   # on a port that is free\n"
+    "Served, it marks what you have done and what comes next, as `list` does. Only\n"
+    "this machine sees it (127.0.0.1). Ctrl-C ends it.\n";
+
+fs::path site(const Context& context) {
+    return context.root / "build" / "book";
+}
+
+/// Errors  CommandError with Sphinx's words.
+void build_book(const Context& context) {
+    install(context, "book");
+    const fs::path pages = context.root / "build" / "book_pages";
+    fs::create_directories(pages);
+    const Ended ended =
+        run(context, {"sphinx-build", "-q", "-c", (context.root / "course" / "book").string(), "-d",
+                      (pages / ".read").string(), pages.string(), site(context).string()});
+    if (!ended.ok()) {
+        throw CommandError(
+            exit_status::kFailed, "Sphinx could not build the book:\n" + ended.output
+        );
+    }
+    fmt::print("{}The book is in build/book/index.html\n", ended.output);
+}
+
+void serve_book(Context& context, int port) {
+    std::fflush(stdout);
+    const std::string self = fs::read_symlink("/proc/self/exe").string();
+    try {
+        const Ended ended =
+            run(context,
+                {"python3", (context.root / "course" / "book" / "serve.py").string(),
+                 site(context).string(), std::to_string(port), self, "list", "--json"},
+                {.attached = true});
+        context.status = ended.ok() ? exit_status::kDone : exit_status::kUsage;
+    } catch (const Interrupted&) {  // that is how it ends
+        fmt::print("\n");
+    }
+}
+
+}  // namespace
+
+void add_book(Command& app, Context& context) {
+    auto command = app.add_subcommand("book", "Build the lessons as a site, and show it here");
+    auto serve = std::make_shared<bool>(false);
+    auto port = std::make_shared<int>(8000);
+    command.add_flag("--serve", *serve, "Show it to a browser on this machine, with your progress");
+    command.add_option("--port", *port, "Where to serve it; 0: a port that is free")
+        .between(0, 65535)
+        .capture_default_str();
+    command.footer(kBookExample);
+    command.callback([&context, command, serve, port] {
+        if (command.given("--port") && !*serve) {
+            throw UsageError("book: --port is for --serve");
+        }
+        build_book(context);
+        if (*serve) {
+            serve_book(context, *port);
+        }
+    });
+}
+
+}  // namespace dist::cli
