@@ -6,6 +6,7 @@
 
 #include "course/diagrams/diagram.hpp"
 #include "course/result/result.hpp"
+#include "course/trace/timeline.hpp"
 
 namespace dist::cli {
 
@@ -14,6 +15,8 @@ struct Drawing {
     std::vector<harness::MessageRecord> messages;
     bool cut = false;       // there were more
     int to_themselves = 0;  // messages of a rank to itself, which are not drawn
+    std::vector<std::string> calls = {};        // of MessageRecord::call
+    std::vector<trace::Parcel> parcels = {};    // of MessageRecord::parcel
 };
 
 /// The last piece of code that the test looked at.

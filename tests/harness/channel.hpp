@@ -9,6 +9,8 @@
 //     channel::receives({.peer = src, .bytes = n}, id);              its message is here
 #pragma once
 
+#include "course/trace/step.hpp"
+
 namespace dist::harness::channel {
 
 struct Carried {
@@ -17,7 +19,11 @@ struct Carried {
     int tag = 0;
     float first = 0;      // the first float, where it is known
     int job_peer = peer;  // in the world of the job, where ranks have other numbers there
+    trace::Payload payload = {};  // where keeps_payloads()
 };
+
+/// Whether what messages carry is to be told as well: `trace` asks for it, and no grade does.
+bool keeps_payloads();
 
 /// A message leaves; returns its number on this rank.
 int sends(const Carried& message);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/harness/mpi/traffic.hpp"
 
 namespace dist::diagrams {
 
@@ -38,6 +39,7 @@ std::vector<std::size_t> chunk_begins(std::size_t n, int count) {
 std::vector<float> numbered(std::size_t n, std::size_t begin) {
     std::vector<float> data(n);
     std::iota(data.begin(), data.end(), static_cast<float>(begin));
+    harness::names_memory("data", data);
     return data;
 }
 
