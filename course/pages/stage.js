@@ -43,7 +43,7 @@ function draw_rank(rank, state, x, width, height) {
       width < 100 ? text.replace("sends, receives", "send + recv") : text));
   let y = shape.head + 4;
   for (const memory of memories) {
-    group.append(page.svg("text", {class: "small", x: x + width / 2, y: y + 11}, fitted(memory.name || "memory", width)));
+    group.append(page.svg("text", {class: "small", x: x + width / 2, y: y + 11}, fitted(memory.name || (memory.cells.length < 2 ? "last seen" : "memory"), width)));
     y += 15;
     if (memory.seen.has(rank)) {
       memory.cells.forEach((_, i) => {
@@ -88,10 +88,11 @@ function words_of(message, k) {
   const part = message.part;
   const memory = part !== null ? memories[part.memory] : null;
   const words = [`rank ${message.src} to rank ${message.dst}: ${message.bytes === 0 ? "empty" : length_of(message)}`];
-  if (memory !== null) {
-    words.push(`${memory.chunks(part)} ${range_of(part)} of ${memory.name || "its memory"}`.trim());
+  if (memory !== null && (memory.name !== "" || memory.cells.length > 1)) {
+    const chunks = memory.chunks(part);
+    words.push(`${chunks === "" ? "all" : `${chunks} ${range_of(part)}`} of ${memory.name || "its memory"}`);
   }
-  words.push(message.tag !== 0 ? `tag ${message.tag}` : "");
+  words.push(message.tag > 0 ? `tag ${message.tag}` : "");
   if (k < message.end && !message.lost) {
     words.push(`under way until round ${message.end}`);
   }

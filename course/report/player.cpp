@@ -20,36 +20,56 @@ using harness::MessageRecord;
 using nlohmann::json;
 using trace::Part;
 
-/// A piece of memory that a rank has, and where messages cut it: the same for all ranks.
+/// A piece of memory that ranks have, and where messages cut it.
 struct Cut {
     std::string name;
-    long bytes = 0;
+    long bytes = 0;  // where no message cuts it the most that any rank has
     std::set<long> places;
+    [[nodiscard]] bool is_whole() const { return places.size() == 2; }
 };
 
-/// All memory that messages carry parts of: what has a name, and of the rest what is more than one message.
+/// All memory that messages carry parts of: what has a name; where nothing has one, what is more than one message; and where
+/// nothing is, one piece for each rank, with what it last sent or took in.
 class Memories {
   public:
     explicit Memories(const std::vector<trace::Parcel>& parcels) {
+        std::vector<Part> known;
         for (const trace::Parcel& parcel : parcels) {
-            add(parcel.from);
-            add(parcel.into);
+            for (const Part& part : {parcel.from, parcel.into}) {
+                if (part.is_known()) {
+                    known.push_back(part);
+                }
+            }
+        }
+        if (std::ranges::any_of(known, [](const Part& part) { return !part.memory.empty(); })) {
+            std::erase_if(known, [](const Part& part) { return part.memory.empty(); });
+        }
+        for (const Part& part : known) {
+            if (part.is_less_than_all()) {
+                cut(part);
+            }
+        }
+        for (const Part& part : known) {
+            if (!part.memory.empty() || cuts_.empty() || cuts_.front().is_whole()) {
+                keep_whole(part);
+            }
         }
         std::ranges::stable_sort(cuts_, {}, [](const Cut& cut) {
-            return std::tuple(cut.name.empty(), cut.name, cut.bytes);
+            return std::tuple(cut.name, cut.bytes);
         });
     }
 
     [[nodiscard]] json part(const Part& part) const {
-        const auto found = std::ranges::find_if(cuts_, [&](const Cut& cut) {
-            return part.is_known() && cut.name == part.memory && cut.bytes == part.of;
-        });
-        return found == cuts_.end() ? json()
-                                    : json{
-                                          {"memory", found - cuts_.begin()},
-                                          {"begin", part.begin},
-                                          {"end", part.end},
-                                          {"of", part.of}};
+        const Cut* cut = part.is_known() ? find(part) : nullptr;
+        if (cut == nullptr) {
+            return {};
+        }
+        const bool whole = cut->is_whole();
+        return {
+            {"memory", cut - cuts_.data()},
+            {"begin", whole ? 0 : part.begin},
+            {"end", whole ? cut->bytes : part.end},
+            {"of", cut->bytes}};
     }
 
     [[nodiscard]] json all() const {
@@ -61,10 +81,14 @@ class Memories {
     }
 
   private:
-    void add(const Part& part) {
-        if (!part.is_known() || (part.memory.empty() && !part.is_less_than_all())) {
-            return;
-        }
+    [[nodiscard]] const Cut* find(const Part& part) const {
+        const auto found = std::ranges::find_if(cuts_, [&](const Cut& cut) {
+            return cut.name == part.memory && (cut.is_whole() || cut.bytes == part.of);
+        });
+        return found == cuts_.end() ? nullptr : &*found;
+    }
+
+    void cut(const Part& part) {
         const auto found = std::ranges::find_if(cuts_, [&](const Cut& cut) {
             return cut.name == part.memory && cut.bytes == part.of;
         });
@@ -72,6 +96,19 @@ class Memories {
                        ? *found
                        : cuts_.emplace_back(Cut{part.memory, part.of, {0, part.of}});
         cut.places.insert({part.begin, part.end});
+    }
+
+    /// What no message cuts has one cell, of whatever size it is on each rank.
+    void keep_whole(const Part& part) {
+        if (find(part) == nullptr) {
+            cuts_.push_back({part.memory, part.of, {0, part.of}});
+        }
+        for (Cut& cut : cuts_) {
+            if (cut.name == part.memory && cut.is_whole() && cut.bytes < part.of) {
+                cut.bytes = part.of;
+                cut.places = {0, part.of};
+            }
+        }
     }
 
     std::vector<Cut> cuts_;

@@ -58,9 +58,10 @@ class Parcels {
         Parcel parcel;
         parcel.from = part(src, sent, send.bytes);
         parcel.into = part(send.peer, payload(send.peer, taken_as), send.bytes);
-        const bool by_receiver =
-            !parcel.from.is_less_than_all() && parcel.into.is_less_than_all();
-        parcel.part = by_receiver ? parcel.into : parcel.from;
+        const auto telling = [](const Part& part) {
+            return std::pair(!part.memory.empty(), part.is_less_than_all());
+        };
+        parcel.part = telling(parcel.from) < telling(parcel.into) ? parcel.into : parcel.from;
         parcel.values = sent.values;
         return parcel;
     }

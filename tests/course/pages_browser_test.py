@@ -191,7 +191,7 @@ def check_player(page, file, fails):
     slider.send_keys(Keys.ARROW_RIGHT)
     check_round(page, run, 1)
     page.js("document.activeElement.blur()")
-    page.press(Keys.HOME, " ")
+    page.press(Keys.END, Keys.ARROW_LEFT, Keys.ARROW_LEFT, " ")
     WebDriverWait(page.driver, LIMIT_S).until(lambda _: page.js("return document.body.dataset.round") == str(last))
     WebDriverWait(page.driver, LIMIT_S).until(lambda _: page.js("return document.getElementById('play').ariaPressed") == "false")
     check_round(page, run, last)
@@ -295,8 +295,8 @@ def main() -> int:
         driver = chromium()
         try:
             page = Browser(driver)
-            page.emulate()
             for file in sorted(folder.glob("*.html")):
+                page.emulate()
                 try:
                     check_curves(page, file) if file.stem == "bench" else check_player(page, file, file.stem != "right")
                     check_every_look(page, file, arguments.screens)

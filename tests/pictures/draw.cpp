@@ -43,4 +43,10 @@ std::vector<float> numbered(std::size_t n, std::size_t begin) {
     return data;
 }
 
+std::vector<float> room_for(std::size_t n) {
+    std::vector<float> out(n);
+    harness::names_memory("out", out);
+    return out;
+}
+
 }  // namespace dist::diagrams

@@ -25,4 +25,7 @@ std::vector<std::size_t> chunk_begins(std::size_t n, int count);
 /// from, also after a reduction by max. Pages that play messages call it data.
 std::vector<float> numbered(std::size_t n, std::size_t begin = 0);
 
+/// Room for what comes in; pages call it out.
+std::vector<float> room_for(std::size_t n);
+
 }  // namespace dist::diagrams
