@@ -47,17 +47,19 @@ class Memory {
     this.seen.add(rank);
     this.cells.forEach((cell, i) => {
       if (cell.begin >= part.begin && cell.end <= part.end) {
-        this.known[rank][i].push({at, came, values: this.slice(message, cell.begin - part.begin, cell.end - cell.begin)});
+        this.known[rank][i].push({at, came, ...this.slice(message, cell.begin - part.begin, cell.end - cell.begin)});
       }
     });
   }
 
+  /** The values of a message that a cell has, as far as they are known; whether there are more. */
   slice(message, skipped, length) {
     const values = values_of(message);
     if (run.unit !== "floats") {
-      return skipped === 0 ? values : [];
+      return {values: skipped === 0 ? values : [], more: false};
     }
-    return values.slice(skipped / float_bytes, (skipped + length) / float_bytes);
+    const known = values.slice(skipped / float_bytes, (skipped + length) / float_bytes);
+    return {values: known, more: known.length < Math.min(length, message.bytes - skipped) / float_bytes};
   }
 
   /** What is known to be in a cell when k rounds are over; null: nothing. */

@@ -1,7 +1,7 @@
 // Draws what player.js knows, and follows keys, buttons and the slider.
 
 const element = (id) => document.getElementById(id);
-const shape = {head: 44, cell: 20, row: 34, margin: 7, letter: 6.6};
+const shape = {head: 44, cell: 20, row: 34, margin: 7, letter: 6.8, number: 16};
 
 /** As much of a text as fits; nothing where not even two letters do. */
 function fitted(text, width) {
@@ -17,20 +17,20 @@ function draw_cell(memory, rank, number, k, x, y, width) {
   const known = memory.at(rank, number, k);
   const height = cell_height(memory);
   const cell = memory.cells[number];
+  const beside = memory.cells.length < 2 || width < 90 ? 0 : shape.number;
   const look = known === null ? {class: "unknown"}
     : memory.cells.length < 2 ? {class: "plain"} : {class: "chunk", style: `--h:${memory.hue(number)}`};
   const fresh = known !== null && known.came && known.at === k && k > 0;
   const values = known === null ? [] : known.values;
-  const more = run.unit === "floats" && values.length < (cell.end - cell.begin) / float_bytes;
-  const text = values.join(" ") + (more && values.length > 0 ? " …" : "");
+  const text = values.join(" ").replaceAll("e+", "e") + (values.length > 0 && known.more ? " …" : "");
   const where = `${memory.name || "memory"} ${range_of(cell)} of rank ${rank}`;
   return page.svg("g", {"data-rank": rank, "data-memory": memory.number, "data-cell": number, "data-values": values.join(" ")},
     page.svg("title", {}, known === null ? `${where}: no message shows it yet` : `${where}: ${text || "known by its place only"}`),
     page.svg("rect", {class: `cell ${look.class}${fresh ? " fresh" : ""}`, style: look.style, x, y, width, height}),
-    height < shape.cell || memory.cells.length < 2 || width < 90 ? null
+    height < shape.cell || beside === 0 ? null
       : page.svg("text", {class: known === null ? "small" : "number", x: x + (known === null ? 6 : 4), y: y + height - 6}, number),
     height < shape.cell ? null
-      : page.svg("text", {class: "inside", x: x + width / 2, y: y + height - 6}, known === null ? "" : fitted(text, width >= 90 ? width - 24 : width)));
+      : page.svg("text", {class: "inside", x: x + (beside + width) / 2, y: y + height - 6}, known === null ? "" : fitted(text, width - beside)));
 }
 
 function draw_rank(rank, state, x, width, height) {

@@ -189,6 +189,28 @@ TEST_CASE("a page plays every message, with its rounds, its part of memory and w
     }
 }
 
+TEST_CASE("memory that no message cuts is one cell, also where ranks have more or less of it, and where none has a name") {
+    Ranks ranks(2);
+    ranks.message(0, 1, 0, kScratch, "1 2");
+    ranks.logs[0].memory = {{"data", kData, kChunk}};
+    ranks.logs[1].memory = {{"data", kScratch, kChunk}};
+    ranks.logs[1].steps.at(1).bytes = kChunk / 2;  // it takes in one float, all that it has
+    ranks.logs[1].memory[0].bytes = kChunk / 2;
+    const json whole = {{"memory", 0}, {"begin", 0}, {"end", kChunk}, {"of", kChunk}};
+    const auto expect_one_cell = [&](const std::string& name) {
+        const json run = played(test_of(ranks.logs), "some_copy");
+        CHECK(
+            run["memory"] ==
+            json::array({{{"name", name}, {"bytes", kChunk}, {"cuts", {0, kChunk}}}})
+        );
+        CHECK(run["messages"][0]["from"] == whole);
+    };
+    expect_one_cell("data");
+    ranks.logs[0].memory.clear();
+    ranks.logs[1].memory.clear();
+    expect_one_cell("");
+}
+
 TEST_CASE("a page is one file that asks for nothing, and holds its run whatever is in it") {
     const TestResult test = wrong_run();
     const std::string page = player_page(test, "some_ring");
