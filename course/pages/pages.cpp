@@ -45,10 +45,7 @@ std::string in_a_script(const nlohmann::json& data) {
 }
 
 std::string filled_page(
-    const Page& page,
-    const std::string& kind,
-    const nlohmann::json& data,
-    const std::string& script
+    const Page& page, const std::string& kind, const nlohmann::json& data, const std::string& script
 ) {
     return filled(
         part("page.html"),

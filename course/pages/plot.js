@@ -77,10 +77,11 @@ function draw_axes(picture, frame) {
   }
 }
 
-function draw_curve(picture, frame, curve) {
+/** ranges  whether it shades what most calls took. */
+function draw_curve(picture, frame, curve, ranges) {
   const style = colour_of(curve.algorithm);
   const at = (point, y) => `${frame.x(point.x)} ${frame.y(Math.min(Math.max(y, frame.low), frame.high))}`;
-  if (measures[view.measure].range && curve.points.some((point) => point.row.low > 0)) {
+  if (ranges && measures[view.measure].range && curve.points.some((point) => point.row.low > 0)) {
     const up = curve.points.map((point) => at(point, point.row.high ?? point.y));
     const down = curve.points.map((point) => at(point, point.row.low ?? point.y)).reverse();
     picture.append(page.svg("path", {class: "range", style, d: `M${[...up, ...down].join("L")}z`}));
@@ -111,7 +112,8 @@ function draw() {
   draw_axes(picture, frame);
   const x = frame.x(view.at);
   picture.append(page.svg("path", {class: "here screen-only", d: `M${x} ${frame.box.top}V${frame.height - frame.box.bottom}`}));
-  all.forEach((curve) => draw_curve(picture, frame, curve));
+  const few = 3;
+  all.forEach((curve) => draw_curve(picture, frame, curve, all.length <= few || curve.algorithm === view.near));
   element("plot").replaceChildren(picture);
   show_here(all);
 }
@@ -134,7 +136,7 @@ function show_here(all) {
   page.html("th", {scope: "row", class: wrong.has(point.algorithm) ? "wrong" : null}, swatch(point.algorithm), ` ${name_of(point.algorithm)}`),
   page.html("td", {}, measure.text(point.y)),
   page.html("td", {style: "text-align: left", class: "faint"},
-    [point === best ? "best" : "", ...point.row.said].filter((text) => text !== "").join(", "))))));
+    [point === best && !point.row.unsettled ? "best" : "", ...point.row.said].filter((text) => text !== "").join(", "))))));
 }
 
 const name_of = (algorithm) => wrong.has(algorithm) ? `${algorithm} (wrong)` : algorithm;

@@ -13,10 +13,10 @@ namespace dist::cli {
 struct Drawing {
     diagrams::Diagram diagram;
     std::vector<harness::MessageRecord> messages;
-    bool cut = false;       // there were more
-    int to_themselves = 0;  // messages of a rank to itself, which are not drawn
-    std::vector<std::string> calls = {};        // of MessageRecord::call
-    std::vector<trace::Parcel> parcels = {};    // of MessageRecord::parcel
+    bool cut = false;                         // there were more
+    int to_themselves = 0;                    // messages of a rank to itself, which are not drawn
+    std::vector<std::string> calls = {};      // of MessageRecord::call
+    std::vector<trace::Parcel> parcels = {};  // of MessageRecord::parcel
 };
 
 /// The last piece of code that the test looked at.

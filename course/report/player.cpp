@@ -116,12 +116,12 @@ class Memories {
 
 json document_of(const MessageRecord& message, const Drawing& drawing, const Memories& memories) {
     json document = {
-        {"src", message.src},     {"dst", message.dst},          {"tag", message.tag},
-        {"bytes", message.bytes}, {"begin", message.begin},      {"end", message.end},
+        {"src", message.src},      {"dst", message.dst},          {"tag", message.tag},
+        {"bytes", message.bytes},  {"begin", message.begin},      {"end", message.end},
         {"lost", message.is_lost}, {"excess", message.is_excess}, {"call", message.call}};
-    const trace::Parcel parcel =
-        message.parcel < 0 ? trace::Parcel{}
-                           : drawing.parcels.at(static_cast<std::size_t>(message.parcel));
+    const trace::Parcel parcel = message.parcel < 0
+                                     ? trace::Parcel{}
+                                     : drawing.parcels.at(static_cast<std::size_t>(message.parcel));
     document["part"] = memories.part(parcel.part);
     document["from"] = memories.part(parcel.from);
     document["into"] = memories.part(parcel.into);

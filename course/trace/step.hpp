@@ -57,8 +57,9 @@ struct Log {
     /// "ring_all_gather   zero2.cpp:57" of it.
     std::vector<std::vector<std::uint64_t>> stacks = {};
     std::vector<std::string> calls = {};
-    std::vector<Payload> payloads = {};  // where `trace` asks: of each send and wait_receive, in their order
-    std::vector<Memory> memory = {};     // where `trace` asks
+    std::vector<Payload> payloads =
+        {};  // where `trace` asks: of each send and wait_receive, in their order
+    std::vector<Memory> memory = {};  // where `trace` asks
 };
 
 inline constexpr std::size_t kMostSteps = 2000;  // of a rank, in a record

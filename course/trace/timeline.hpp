@@ -12,9 +12,10 @@ namespace dist::trace {
 
 /// What a message carries.
 struct Parcel {
-    Part part;  // of the sender's memory or the receiver's: rather of one with a name, and that is more than the message
-    Part from;  // where it is sent from
-    Part into;  // where it is received
+    Part
+        part;  // of the sender's memory or the receiver's: rather of one with a name, and that is more than the message
+    Part from;           // where it is sent from
+    Part into;           // where it is received
     std::string values;  // the first ones; empty: not known
 };
 

@@ -19,6 +19,7 @@ import tempfile
 SKIPPED = 77
 WIDTHS = (360, 800, 1440)
 LIMIT_S = 30
+CURVES = ("bench", "simulate")  # of these names are pages with curves
 ROUNDS = 12  # of a run that are looked at one by one
 MUTANT = "tests/mutants/03_ring_and_tree/ring_all_reduce/naive_through_root.diff"
 RIGHT = "solutions/03_ring_and_tree/ring_all_reduce.cpp"
@@ -207,28 +208,45 @@ def check_player(page, file, fails):
                          ".map((one) => getComputedStyle(one).stroke)")), {red}, "the colour of a wrong arrow")
 
 
+def points_of(document):
+    """Algorithm, ranks, bytes and seconds of all points, of bench's document or simulate's."""
+    if "times" in document:
+        return [(t["algorithm"], t["ranks"], t["size_bytes"], t["seconds"]) for t in document["times"]]
+    return [(p["algorithm"], document["ranks"], p["size_bytes"], p["time_us"] * 1e-6) for p in document["points"]]
+
+
 def check_curves(page, file):
     page.open(file)
-    points = page.data()["points"]
-    names = list(dict.fromkeys(point["algorithm"] for point in points))
-    sizes = sorted({point["size_bytes"] for point in points})
+    points = points_of(page.data())
+    names = list(dict.fromkeys(point[0] for point in points))
+    sizes = sorted({point[2] for point in points})
+    ranks = sorted({point[1] for point in points})
+    plot = page.driver.find_element(By.ID, "plot")
 
     def rows():
         return {row[0]: row[1] for row in page.js(
             "return [...document.querySelectorAll('#here tr')].map((row) => [row.dataset.algorithm, row.children[1].textContent])")}
 
-    def ratio(name, size):
-        time = {p["algorithm"]: p["time_us"] for p in points if p["size_bytes"] == size}
-        return float(f"{time['naive'] / time[name]:.4g}")
+    def expect_ratios(p, size):
+        time = {name: seconds for name, its_ranks, its_size, seconds in points if (its_ranks, its_size) == (p, size)}
+        for name in names:
+            right = time["naive"] / time[name]
+            expect(abs(float(rows()[name]) - right) < 1e-3 * right, f"{name} on {p} ranks at {size} bytes: {rows()[name]} is shown")
 
     Select(page.driver.find_element(By.ID, "measure")).select_by_value("vs_naive")
-    plot = page.driver.find_element(By.ID, "plot")
     for key, size in ((Keys.HOME, sizes[0]), (Keys.END, sizes[-1]), (Keys.ARROW_LEFT, sizes[-2])):
         plot.send_keys(key)
-        for name in names:
-            same(float(rows()[name]), ratio(name, size), f"{name} at {size}")
+        expect_ratios(ranks[-1], size)
+    if len(ranks) > 1:
+        Select(page.driver.find_element(By.ID, "axis")).select_by_value("ranks")
+        Select(page.driver.find_element(By.ID, "fixed")).select_by_value(str(sizes[0]))
+        for key, p in ((Keys.HOME, ranks[0]), (Keys.ARROW_RIGHT, ranks[1])):
+            plot.send_keys(key)
+            expect_ratios(p, sizes[0])
+        Select(page.driver.find_element(By.ID, "axis")).select_by_value("size")
     webdriver.ActionChains(page.driver).move_to_element_with_offset(plot, plot.size["width"] // 2 - 30, 0).perform()
-    same(float(rows()[names[-1]]), ratio(names[-1], sizes[-1]), "what the pointer is at")
+    expect_ratios(ranks[-1], sizes[-1])
+    expect(page.is_seen("#here tr.near"), "the curve that the pointer is at is marked in the table")
     for box in page.driver.find_elements(By.CSS_SELECTOR, "#legend input"):
         name = box.get_attribute("value")
         box.click()
@@ -298,7 +316,7 @@ def main() -> int:
             for file in sorted(folder.glob("*.html")):
                 page.emulate()
                 try:
-                    check_curves(page, file) if file.stem == "bench" else check_player(page, file, file.stem != "right")
+                    check_curves(page, file) if file.stem in CURVES else check_player(page, file, file.stem != "right")
                     check_every_look(page, file, arguments.screens)
                     page.expect_quiet()
                 except Failed as failure:

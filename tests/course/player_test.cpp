@@ -1,4 +1,6 @@
 // What a page that plays messages is filled with, and how pages are put together.
+#include "course/report/player.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +9,7 @@
 
 #include "course/lab/page.hpp"
 #include "course/pages/pages.hpp"
-#include "course/report/player.hpp"
+#include "course/simulate/simulated_text.hpp"
 #include "course/trace/parts.hpp"
 #include "course/trace/step_json.hpp"
 #include "course/trace/timeline.hpp"
@@ -44,8 +46,7 @@ class Ranks {
         const int id = lose(src, dst, chunk, values);
         const int own = ++ids_;
         add(dst, {.did = Did::receive, .id = own});
-        add(dst,
-            {.did = Did::wait_receive, .id = own, .peer = src, .peer_id = id, .bytes = kChunk},
+        add(dst, {.did = Did::wait_receive, .id = own, .peer = src, .peer_id = id, .bytes = kChunk},
             {into, values});
         add(src, {.did = Did::wait_send, .id = id});
     }
@@ -120,7 +121,10 @@ json data_of(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("the part of memory that a message carries is that of the sender, or of the receiver where it sends all it has") {
+TEST_CASE(
+    "the part of memory that a message carries is that of the sender, or of the receiver where it "
+    "sends all it has"
+) {
     Ranks ranks(2);
     ranks.message(0, 1, 1, kScratch, "1 2");
     ranks.logs[1].memory = {{"out", kScratch, 2L * kChunk}};
@@ -138,7 +142,9 @@ TEST_CASE("the part of memory that a message carries is that of the sender, or o
     CHECK(parcel.part.of == 2L * kChunk);
 }
 
-TEST_CASE("messages that touch or overlap are taken to be in one piece of memory, and others are not") {
+TEST_CASE(
+    "messages that touch or overlap are taken to be in one piece of memory, and others are not"
+) {
     Ranks ranks(2);
     for (const int chunk : {2, 0, 1}) {
         ranks.lose(0, 1, chunk, "");
@@ -165,7 +171,9 @@ TEST_CASE("what messages carry comes back from a record as it was") {
     CHECK(back.memory[0].bytes == 3L * kChunk);
 }
 
-TEST_CASE("a page plays every message, with its rounds, its part of memory and what is wrong with it") {
+TEST_CASE(
+    "a page plays every message, with its rounds, its part of memory and what is wrong with it"
+) {
     const json run = played(wrong_run(), "some_ring");
     CHECK(run["rounds"] == 4);
     CHECK(run["right_rounds"] == 2);
@@ -189,7 +197,10 @@ TEST_CASE("a page plays every message, with its rounds, its part of memory and w
     }
 }
 
-TEST_CASE("memory that no message cuts is one cell, also where ranks have more or less of it, and where none has a name") {
+TEST_CASE(
+    "memory that no message cuts is one cell, also where ranks have more or less of it, and where "
+    "none has a name"
+) {
     Ranks ranks(2);
     ranks.message(0, 1, 0, kScratch, "1 2");
     ranks.logs[0].memory = {{"data", kData, kChunk}};
@@ -241,6 +252,31 @@ TEST_CASE("a run that hangs plays to its end, where the ranks stand that wait") 
     CHECK(run["ends"][0]["wrong"] == true);
     CHECK(has(run["ends"][0]["text"], "waits in MPI_Send(to the other)"));
     CHECK(run["waits"].back()["forever"] == true);
+}
+
+TEST_CASE(
+    "the page of simulate has the document of --json, and names an answer that its test refuses"
+) {
+    Simulated simulated;
+    simulated.collective = "all_reduce";
+    simulated.refused = "my_ring.cpp does not pass its test";
+    for (const int ranks : {4, 16, 64}) {
+        for (const std::size_t bytes : {std::size_t{1024}, std::size_t{1} << 20U}) {
+            for (const auto& [name, steps] :
+                 {std::pair{"naive", 2 * ranks}, {"ring", 6}, {"mine", 3}}) {
+                simulation::Timed time;
+                time.algorithm = name;
+                time.ranks = ranks;
+                time.size_bytes = bytes;
+                time.seconds = steps * (1e-6 + static_cast<double>(bytes) / 1e9);
+                simulated.times.push_back(time);
+            }
+        }
+    }
+    const std::string page = page_of(simulated, {});
+    leave("simulate.html", page);
+    CHECK(data_of(page) == json::parse(json_of(simulated, {})));
+    CHECK(has(page, pages::escaped(lines_of(table_of(simulated, {})).front())));
 }
 
 TEST_CASE("the page of a bench has the document of --json, and its table for paper") {

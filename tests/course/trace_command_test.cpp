@@ -34,7 +34,8 @@ using Messages = std::multiset<std::tuple<int, int, int>>;
 void expect_page_of(const nlohmann::json& times, const std::string& page) {
     const std::string mark = "id=\"data\">";
     const std::size_t begin = page.find(mark) + mark.size();
-    const auto run = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+    const auto run =
+        nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
     Messages played;
     for (const auto& message : run.at("messages")) {
         played.emplace(message.at("src"), message.at("dst"), message.at("bytes"));
@@ -46,10 +47,10 @@ void expect_page_of(const nlohmann::json& times, const std::string& page) {
     for (const auto& event : times.at("traceEvents")) {
         int bytes = 0;
         int dst = 0;
-        if (event.at("ph") == "X" &&
-            std::sscanf(
-                event.at("name").get<std::string>().c_str(), "send %d bytes to rank %d", &bytes, &dst
-            ) == 2) {
+        if (event.at("ph") == "X" && std::sscanf(
+                                         event.at("name").get<std::string>().c_str(),
+                                         "send %d bytes to rank %d", &bytes, &dst
+                                     ) == 2) {
             timed.emplace(event.at("pid"), dst, bytes);
         }
     }

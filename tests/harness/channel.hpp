@@ -17,8 +17,8 @@ struct Carried {
     int peer = -1;  // rank in the communicator: of sends(), to whom; of receives(), from whom
     int bytes = 0;  // payload
     int tag = 0;
-    float first = 0;      // the first float, where it is known
-    int job_peer = peer;  // in the world of the job, where ranks have other numbers there
+    float first = 0;              // the first float, where it is known
+    int job_peer = peer;          // in the world of the job, where ranks have other numbers there
     trace::Payload payload = {};  // where keeps_payloads()
 };
 

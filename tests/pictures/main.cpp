@@ -72,7 +72,9 @@ int write_pages(const fs::path& folder) {
     int pages = 0;
     for (const TestResult& test : run_all({.trace = true}).tests) {
         if (has_messages(test)) {
-            dist::files::write_atomically(folder / (test.name + ".html"), player_page(test, test.name));
+            dist::files::write_atomically(
+                folder / (test.name + ".html"), player_page(test, test.name)
+            );
             ++pages;
         }
     }

@@ -45,12 +45,13 @@ trace::Payload payload_of(const void* user, const char* packed, int bytes, MPI_D
     }
     return {
         is_contiguous(type) ? reinterpret_cast<std::uint64_t>(user) : 0,
-        type == MPI_FLOAT                                  ? values_of<float>(packed, bytes)
-        : type == MPI_DOUBLE                               ? values_of<double>(packed, bytes)
-        : type == MPI_INT                                  ? values_of<int>(packed, bytes)
-        : type == MPI_LONG || type == MPI_LONG_LONG        ? values_of<long>(packed, bytes)
-        : type == MPI_UNSIGNED_LONG || type == MPI_UINT64_T ? values_of<std::uint64_t>(packed, bytes)
-                                                           : letters_of(packed, bytes)};
+        type == MPI_FLOAT                           ? values_of<float>(packed, bytes)
+        : type == MPI_DOUBLE                        ? values_of<double>(packed, bytes)
+        : type == MPI_INT                           ? values_of<int>(packed, bytes)
+        : type == MPI_LONG || type == MPI_LONG_LONG ? values_of<long>(packed, bytes)
+        : type == MPI_UNSIGNED_LONG || type == MPI_UINT64_T
+            ? values_of<std::uint64_t>(packed, bytes)
+            : letters_of(packed, bytes)};
 }
 
 }  // namespace dist::harness

@@ -97,8 +97,7 @@ std::vector<Step> end_log() {
 
 trace::Log last_log() {
     const std::scoped_lock guard(traffic_lock);
-    return {
-        .steps = steps, .limits = {}, .stacks = stacks, .payloads = payloads, .memory = memory};
+    return {.steps = steps, .limits = {}, .stacks = stacks, .payloads = payloads, .memory = memory};
 }
 
 Traffic traffic() {
