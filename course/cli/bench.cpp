@@ -35,7 +35,7 @@ constexpr const char* kOptions =
     "  --algorithms naive,mine    only these; default: all, and mine (your own) once it passes\n"
     "  --limit 10                 seconds for each, where times have not settled before\n"
     "  --per-node 4               hierarchical as well, as if so many ranks were a node\n"
-    "  --json | --csv FILE | --svg FILE | --raw FILE | --format nccl|osu\n"
+    "  --json | --csv FILE | --svg FILE | --html FILE | --raw FILE | --format nccl|osu\n"
     "./shardlings bench --help-bench lists all collectives, algorithms and options.\n"
     "\n"
     "bench ddp compares a training step by your DDP with PyTorch's own:\n"

@@ -39,6 +39,7 @@ struct SimulateArguments {
     std::string paper;
     std::string csv;
     std::string svg;
+    std::string html;
 };
 
 std::vector<std::size_t> sizes_of(const std::string& text) {
@@ -116,7 +117,7 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     }
     Simulation wanted = read_arguments(context, arguments, peers_named);
     expect_possible(context, wanted);
-    check_outputs(context, arguments.csv, arguments.svg);
+    check_outputs(context, arguments.csv, arguments.svg, arguments.html);
     ensure_simgrid(context);
     std::string refused;
     if (!wanted.mine.empty()) {
@@ -134,6 +135,9 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     }
     if (!arguments.csv.empty()) {
         files::write_atomically(arguments.csv, csv_of(simulated));
+    }
+    if (!arguments.html.empty()) {
+        files::write_atomically(arguments.html, page_of(simulated, wanted.cluster));
     }
     if (!arguments.svg.empty()) {
         plots::draw(arguments.svg, picture_of(simulated, wanted.cluster));
@@ -181,6 +185,10 @@ void add_simulate(Command& app, Context& context) {
     command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
     command.add_option("--csv", arguments->csv, "Write the times as CSV");
     command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");
+    command.add_option(
+        "--html", arguments->html,
+        "Write a page for a browser: curves to point at, algorithms to switch on and off"
+    );
     command.footer(
         "The same source runs on SimGrid's MPI. A simulated clock counts the time of\n"
         "messages. formula: latency + bytes / bandwidth, for each message that has to\n"

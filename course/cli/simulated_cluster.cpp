@@ -148,8 +148,10 @@ fs::path build_references(Context& context) {
     return module;
 }
 
-void check_outputs(const Context& context, const std::string& csv, const std::string& svg) {
-    for (const std::string& file : {csv, svg}) {
+void check_outputs(
+    const Context& context, const std::string& csv, const std::string& svg, const std::string& html
+) {
+    for (const std::string& file : {csv, svg, html}) {
         if (!file.empty()) {
             files::check_writable(file);
         }

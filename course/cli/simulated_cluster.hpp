@@ -52,6 +52,11 @@ std::filesystem::path build_mine(
 std::filesystem::path build_references(Context& context);
 
 /// What would be noticed only after a long simulation: files that cannot be written, and gnuplot where one is a picture.
-void check_outputs(const Context& context, const std::string& csv, const std::string& svg);
+void check_outputs(
+    const Context& context,
+    const std::string& csv,
+    const std::string& svg,
+    const std::string& html = ""
+);
 
 }  // namespace dist::cli

@@ -21,6 +21,7 @@
 #include "course/report/drawing.hpp"
 #include "course/report/failure_text.hpp"
 #include "course/report/fold.hpp"
+#include "course/report/player.hpp"
 #include "course/report/report.hpp"
 #include "course/report/running_line.hpp"
 
@@ -40,6 +41,7 @@ struct TraceArguments {
     std::string out;
     LaunchOptions options = {.ranks = 4, .trace = true};
     bool text = false;
+    bool html = false;
 };
 
 fs::path folder_of(const TraceArguments& arguments) {
@@ -47,7 +49,7 @@ fs::path folder_of(const TraceArguments& arguments) {
 }
 
 bool writes_files(const TraceArguments& arguments) {
-    return !arguments.text || !arguments.out.empty();
+    return !arguments.text || !arguments.out.empty() || arguments.html;
 }
 
 void make_folder(const fs::path& folder) {
@@ -128,6 +130,12 @@ std::string text_of(const Drawing& drawing, const TestResult& test, int lines) {
     return out;
 }
 
+void write_page(const TestResult& test, const std::string& name, const fs::path& folder) {
+    const fs::path page = folder / (name + ".html");
+    files::write_atomically(page, player_page(test, name));
+    fmt::print("\nStep by step: {}   to open in a browser\n", page.string());
+}
+
 void write_files(const Drawing& drawing, const TestResult& test, const fs::path& folder) {
     const std::string name = drawing.diagram.name;
     const fs::path picture = folder / (name + ".svg");
@@ -166,8 +174,11 @@ void trace_exercise(Context& context, const TraceArguments& arguments) {
     }
     const Drawing drawing = drawing_of(*test, exercise.name);
     print_folded(text_of(drawing, *test, arguments.text ? 0 : kLinesBesideFiles));
-    if (writes_files(arguments)) {
+    if (!arguments.text || !arguments.out.empty()) {
         write_files(drawing, *test, folder);
+    }
+    if (arguments.html) {
+        write_page(*test, exercise.name, folder);
     }
 }
 
@@ -246,8 +257,12 @@ void add_trace(Command& app, Context& context) {
     command.add_flag(
         "--text", arguments->text, "Print the whole drawing; write files only with --out"
     );
+    command.add_flag(
+        "--html", arguments->html,
+        "Also write NAME.html: one page that plays the messages round by round"
+    );
     command.add_option(
-        "--out", arguments->out, "Folder for NAME.svg and NAME.json (default: traces)"
+        "--out", arguments->out, "Folder for NAME.svg, NAME.json and NAME.html (default: traces)"
     );
     command.footer(
         "Each column is a rank, and each arrow a message. Time goes downward in rounds:\n"
@@ -255,7 +270,10 @@ void add_trace(Command& app, Context& context) {
         "the collectives of chapters 02 and 03 whose messages follow, and the line that\n"
         "calls them.\n"
         "In red: messages beyond what the test allows, and messages that nobody took.\n"
+        "The page of --html needs no network. Arrow keys, Home, End, space and a slider\n"
+        "move it; beside the messages it counts them, and their bytes, by rank.\n"
         "  ./shardlings trace ring_all_reduce\n"
+        "  ./shardlings trace ring_all_reduce --html\n"
         "  ./shardlings trace ring_shift -n 3 --text\n"
         "  ./shardlings trace train --parallel ddp"
     );

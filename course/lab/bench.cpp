@@ -30,6 +30,7 @@
 #include "course/lab/options.hpp"
 #include "course/lab/outputs.hpp"
 #include "course/lab/over_tcp.hpp"
+#include "course/lab/page.hpp"
 #include "course/lab/picture.hpp"
 #include "course/lab/progress.hpp"
 #include "course/lab/verdict.hpp"
@@ -135,7 +136,7 @@ class Measuring {
             .keep_disturbed = measured_.machine.oversubscribed(),
             .before_block = [this] { placement_.draw(); }};
         check_memory(sizes_bytes_, measured_.machine.ranks_per_node);
-        check_outputs({options_.csv, options_.raw}, options_.svg, comm_);
+        check_outputs({options_.csv, options_.html, options_.raw}, options_.svg, comm_);
         choose_algorithms(measured_, options_, comm_);
         progress_.show("probing messages and memory", 0.0);
         measured_.bound =
@@ -283,6 +284,9 @@ void publish(const Options& options, const std::vector<Measured>& measurements) 
     }
     if (!options.csv.empty() && options.csv != "-") {
         files::write_atomically(options.csv, to_csv(measurements));
+    }
+    if (!options.html.empty()) {
+        files::write_atomically(options.html, to_html(measurements));
     }
     if (!options.svg.empty()) {
         plots::draw(options.svg, gnuplot_script(measurements));

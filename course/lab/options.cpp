@@ -159,6 +159,10 @@ void add_outputs(CLI::App& app, Options& options) {
         "--svg", options.svg,
         "Draw times, and ratios to naive, with gnuplot; a line for each of several --ranks"
     );
+    app.add_option(
+        "--html", options.html,
+        "Write a page for a browser: curves to point at, algorithms to switch on and off"
+    );
     app.add_option("--answer", options.to, "Write here what would go to standard output")
         ->group("");  // for the command: see bench.cpp
     app.add_flag("--progress", options.progress, "Show progress on standard error");

@@ -29,6 +29,7 @@ struct Options {
     bool json = false;  // one document on standard output, nothing else there
     std::string csv;    // file, or "-" for standard output
     std::string svg;
+    std::string html;
     std::string raw;        // file for every timed call
     std::string format;     // "nccl" or "osu"; empty: the bench's own table
     std::string to;         // file for what goes to standard output; empty: there

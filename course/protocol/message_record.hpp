@@ -16,6 +16,7 @@ struct MessageRecord {
     bool is_excess = false;  // it is more than its sender may send
     bool is_lost = false;    // nobody took it: `end` is begin + 1
     int call = 0;            // whose message it is: see trace::Timeline
+    int parcel = -1;         // what it carries: likewise; -1: not known
 };
 
 }  // namespace dist::harness

@@ -7,7 +7,6 @@
 #include "course/judge/explain.hpp"
 #include "course/report/failure_text.hpp"
 #include "course/report/fold.hpp"
-#include "course/trace/timeline.hpp"
 
 namespace dist::cli {
 namespace {
@@ -91,6 +90,8 @@ Drawing drawing_of(const TestResult& test, const std::string& exercise) {
     for (const std::string& call : timeline.calls) {
         drawing.diagram.calls.push_back(xml(call));
     }
+    drawing.calls = std::move(timeline.calls);
+    drawing.parcels = std::move(timeline.parcels);
     if (timeline.right_rounds != Limits::kAny) {
         drawing.diagram.right_rounds = timeline.right_rounds;
     }

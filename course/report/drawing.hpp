@@ -6,14 +6,17 @@
 
 #include "course/diagrams/diagram.hpp"
 #include "course/result/result.hpp"
+#include "course/trace/timeline.hpp"
 
 namespace dist::cli {
 
 struct Drawing {
     diagrams::Diagram diagram;
     std::vector<harness::MessageRecord> messages;
-    bool cut = false;       // there were more
-    int to_themselves = 0;  // messages of a rank to itself, which are not drawn
+    bool cut = false;                         // there were more
+    int to_themselves = 0;                    // messages of a rank to itself, which are not drawn
+    std::vector<std::string> calls = {};      // of MessageRecord::call
+    std::vector<trace::Parcel> parcels = {};  // of MessageRecord::parcel
 };
 
 /// The last piece of code that the test looked at.

@@ -22,6 +22,9 @@ std::string table_of(
 std::string csv_of(const Simulated& simulated);
 std::string json_of(const Simulated& simulated, const Cluster& cluster);
 
+/// A page for a browser: the curves of what json_of() says, to be pointed at and switched on and off.
+std::string page_of(const Simulated& simulated, const Cluster& cluster);
+
 /// gnuplot's script: time over ranks at the largest size, and over sizes on the most ranks, with the points from which on
 /// another algorithm is the fastest.
 std::string picture_of(const Simulated& simulated, const Cluster& cluster);

@@ -13,6 +13,7 @@ struct Transfer {
     int begin = kNever;
     int end = kNever;
     bool is_received = false;
+    int taken_as = kNever;
     long sent = 0;    // order of its posts, over all
     long posted = 0;  //
 };
@@ -52,7 +53,9 @@ class Machine {
                 if (step.did == Did::wait_receive) {
                     const int id = step.peer_id >= 0 ? step.peer_id
                                                      : next_sent({step.peer, static_cast<int>(r)});
-                    ranks_[r].receives[step.id] = sent_by(step.peer, id);
+                    Transfer* const message = sent_by(step.peer, id);
+                    message->taken_as = step.id;
+                    ranks_[r].receives[step.id] = message;
                 }
             }
         }
@@ -74,7 +77,7 @@ class Machine {
             }
             for (const auto& [id, message] : ranks_[r].sends) {
                 schedule.departures.push_back(
-                    {static_cast<int>(r), id, message->begin, message->end}
+                    {static_cast<int>(r), id, message->begin, message->end, message->taken_as}
                 );
             }
         }

@@ -21,6 +21,8 @@
 
 namespace dist::trace {
 
+inline constexpr int kNever = -1;
+
 /// When a message left and was there; `id` is the receiver's number for the receive.
 struct Delivery {
     int receiver = 0;
@@ -35,8 +37,8 @@ struct Departure {
     int id = 0;
     int begin = 0;
     int end = 0;
+    int taken_as = kNever;  // the receiver's number for the receive
 };
-inline constexpr int kNever = -1;
 
 struct Schedule {
     int rounds = 0;

@@ -35,6 +35,19 @@ struct Limits {
     std::optional<std::set<int>> partners = {};  // whom it may exchange messages with
 };
 
+/// What a message carried, and where the code under test kept it.
+struct Payload {
+    std::uint64_t at = 0;  // address on that rank; 0: not known
+    std::string values;    // the first ones, "3 -5 8"; empty: not known
+};
+
+/// Memory that a call was given: "data" of 40 bytes.
+struct Memory {
+    std::string name;
+    std::uint64_t at = 0;
+    long bytes = 0;
+};
+
 /// What one rank did in the last piece of code that was looked at.
 struct Log {
     std::vector<Step> steps;
@@ -44,6 +57,9 @@ struct Log {
     /// "ring_all_gather   zero2.cpp:57" of it.
     std::vector<std::vector<std::uint64_t>> stacks = {};
     std::vector<std::string> calls = {};
+    std::vector<Payload> payloads =
+        {};  // where `trace` asks: of each send and wait_receive, in their order
+    std::vector<Memory> memory = {};  // where `trace` asks
 };
 
 inline constexpr std::size_t kMostSteps = 2000;  // of a rank, in a record

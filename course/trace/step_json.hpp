@@ -30,6 +30,12 @@ inline nlohmann::json to_json(const Log& log) {
     if (!log.stacks.empty()) {
         out["stacks"] = log.stacks;
     }
+    for (const Payload& payload : log.payloads) {
+        out["payloads"].push_back({payload.at, payload.values});
+    }
+    for (const Memory& memory : log.memory) {
+        out["memory"].push_back({memory.name, memory.at, memory.bytes});
+    }
     if (limits.partners) {
         out["partners"] = *limits.partners;
     }
@@ -61,6 +67,14 @@ inline Log log_of(const nlohmann::json& in) {
         log.limits.partners = in["partners"].get<std::set<int>>();
     }
     log.stacks = in.value("stacks", log.stacks);
+    for (const nlohmann::json& row : in.value("payloads", nlohmann::json::array())) {
+        log.payloads.push_back({row.at(0).get<std::uint64_t>(), row.at(1).get<std::string>()});
+    }
+    for (const nlohmann::json& row : in.value("memory", nlohmann::json::array())) {
+        log.memory.push_back(
+            {row.at(0).get<std::string>(), row.at(1).get<std::uint64_t>(), row.at(2).get<long>()}
+        );
+    }
     return log;
 }
 

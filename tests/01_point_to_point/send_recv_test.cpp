@@ -71,7 +71,7 @@ TEST_CASE("send sends one message, and recv receives it") {
             );
             const Call call{.n = n};
             Buffers b = kAttempt.before(call, comm);
-            const Traffic traffic = record(comm, [&] { kAttempt.call(b, call, comm); });
+            const Traffic traffic = record(kAttempt, b, call, comm);
             const Comparison spent = within(traffic, one_message(call, comm));
             CHECK(spent);
         }

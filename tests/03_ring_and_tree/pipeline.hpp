@@ -33,7 +33,7 @@ inline void any_number_of_segments(const Pipeline& pipeline, const std::string& 
             for (const int segments : {1, 2, 7, 100}) {
                 const Call call{.n = n, .root = comm.size() / 2, .segments = segments};
                 Buffers buffers = attempt.before(call, comm);
-                record(comm, [&] { attempt.call(buffers, call, comm); });
+                record(attempt, buffers, call, comm);
                 const Comparison result = attempt.outcome(buffers, call, comm);
                 one_was_right = segments == 1 ? static_cast<bool>(result) : one_was_right;
                 INFO(
@@ -60,7 +60,7 @@ inline void costs_of_segments(
             for (const std::size_t n : {1000U, 7U, 0U, 300'000U}) {
                 const Call call{.n = n, .root = comm.size() / 2, .segments = segments};
                 Buffers buffers = attempt.before(call, comm);
-                const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+                const Traffic traffic = record(attempt, buffers, call, comm);
                 const Comparison spent = within(traffic, cost(call, comm));
                 INFO(text_of(attempt, call, comm));
                 INFO(why);
@@ -105,7 +105,7 @@ inline void segments_are_chunks(const Pipeline& pipeline) {
         for (std::size_t i = 0; i < call.n; ++i) {
             buffers.data[i] = static_cast<float>(i);
         }
-        record(comm, [&] { attempt.call(buffers, call, comm); });
+        record(attempt, buffers, call, comm);
         std::vector<Segment> got;
         for (const MessageRecord& message : recorded_messages(comm)) {
             const int place = place_in(pipeline, message.src, call, comm.size());

@@ -45,7 +45,7 @@ inline void others_send_one_message(const Attempt& attempt, int steps_for_each_d
         const Call call{.n = 1000};
         Buffers buffers = attempt.before(call, comm);
         INFO("p = " << p << ", q = " << q << "; the messages that the ranks sent, fewest first");
-        record(comm, [&] { attempt.call(buffers, call, comm); });
+        record(attempt, buffers, call, comm);
         std::vector<int> sent(static_cast<std::size_t>(p));
         for (const MessageRecord& message : recorded_messages(comm)) {
             ++sent[static_cast<std::size_t>(message.src)];

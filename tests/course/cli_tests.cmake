@@ -89,6 +89,18 @@ add_dependencies(trace_test shardlings_cli)
 add_test(NAME trace COMMAND trace_test)
 set_tests_properties(trace PROPERTIES LABELS cli TIMEOUT 600)
 
+# Pages that play messages and show curves: what they are filled with; and in a browser.
+add_executable(player_test EXCLUDE_FROM_ALL player_test.cpp)
+target_link_libraries(player_test PRIVATE
+  dist_catch2_main dist::cli dist::lab dist::pages dist::trace dist::warnings nlohmann_json::nlohmann_json)
+add_test(NAME player COMMAND player_test)
+set_tests_properties(player PROPERTIES LABELS cli)
+add_dependencies(player_test shardlings_cli)
+add_test(NAME pages_browser COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/pages_browser_test.py
+  --pages-of $<TARGET_FILE:player_test> --shardlings $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(pages_browser PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300
+  ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
+
 # the tables that simulate train reads are those of the models
 if(LibTorch_FOUND)
   add_executable(simulated_models_test EXCLUDE_FROM_ALL simulated_models_test.cpp)

@@ -7,7 +7,7 @@ target_link_libraries(pictures_test PRIVATE dist::diagrams dist::harness dist::s
 compile_together(pictures_test)
 
 add_executable(draw_pictures EXCLUDE_FROM_ALL ${pictures}/main.cpp)
-target_link_libraries(draw_pictures PRIVATE dist::cli dist::diagrams dist::runtime dist::warnings)
+target_link_libraries(draw_pictures PRIVATE dist::cli dist::diagrams dist::files dist::runtime dist::warnings)
 target_compile_definitions(draw_pictures PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" BUILD_FOLDER="${PROJECT_BINARY_DIR}" PICTURES_TEST="$<TARGET_FILE:pictures_test>")
 add_dependencies(draw_pictures pictures_test)

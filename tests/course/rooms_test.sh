@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ground="runtime files net gpu nn data"
-above="own_mpi elastic protocol trace diagrams plots process result manifest build vet judge launch report check grade
+above="own_mpi elastic protocol trace diagrams plots pages process result manifest build vet judge launch report check grade
 algorithms parallel simulate prove trainer lab cli"
 
 git grep -oE '^#include "(course|tests)/[^"]+' -- 'course/*.[ch]*' 'exercises/*.[ch]*' 'solutions/*.[ch]*' |

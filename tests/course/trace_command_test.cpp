@@ -1,7 +1,10 @@
 // trace as a command: what it draws, writes and says.
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "course/process/files.hpp"
 #include "course/process/subprocess.hpp"
@@ -24,6 +27,39 @@ Ended shardlings(const std::vector<std::string>& words) {
     return run(context, command, options);
 }
 
+/// Sender, receiver and bytes of each message, in a certain order.
+using Messages = std::multiset<std::tuple<int, int, int>>;
+
+/// The page plays the messages that stand in the file with times, a ring's: each carries a chunk of data.
+void expect_page_of(const nlohmann::json& times, const std::string& page) {
+    const std::string mark = "id=\"data\">";
+    const std::size_t begin = page.find(mark) + mark.size();
+    const auto run =
+        nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+    Messages played;
+    for (const auto& message : run.at("messages")) {
+        played.emplace(message.at("src"), message.at("dst"), message.at("bytes"));
+        CHECK(message.at("end") == message.at("begin").get<int>() + 1);
+        CHECK(message.at("part").at("of") == 4 * message.at("bytes").get<int>());
+        CHECK_FALSE(message.at("values").get<std::string>().empty());
+    }
+    Messages timed;
+    for (const auto& event : times.at("traceEvents")) {
+        int bytes = 0;
+        int dst = 0;
+        if (event.at("ph") == "X" && std::sscanf(
+                                         event.at("name").get<std::string>().c_str(),
+                                         "send %d bytes to rank %d", &bytes, &dst
+                                     ) == 2) {
+            timed.emplace(event.at("pid"), dst, bytes);
+        }
+    }
+    CHECK(played == timed);
+    CHECK(run.at("memory").at(0).at("name") == "data");
+    CHECK(run.at("memory").at(0).at("cuts").size() == 5);  // of four chunks
+    CHECK(has(page, "<svg"));
+}
+
 const fs::path kMutants = "tests/mutants";
 const fs::path kSolutions = "solutions";
 
@@ -34,7 +70,7 @@ TEST_CASE("trace draws a right run, and writes a picture and a file for Perfetto
     fs::remove_all(folder);
     const Ended ended = shardlings(
         {"trace", "ring_all_reduce", "--as", kSolutions / "03_ring_and_tree/ring_all_reduce.cpp",
-         "--out", folder}
+         "--html", "--out", folder}
     );
     INFO(ended.output);
     CHECK(ended.status == 0);
@@ -48,6 +84,7 @@ TEST_CASE("trace draws a right run, and writes a picture and a file for Perfetto
     CHECK(std::ranges::count(document.at("traceEvents"), "f", [](const auto& event) {
               return event.at("ph").template get<std::string>();
           }) == 24);
+    expect_page_of(document, read_text(folder / "ring_all_reduce.html"));
     fs::remove_all(folder);
 }
 

@@ -9,15 +9,21 @@
 //     channel::receives({.peer = src, .bytes = n}, id);              its message is here
 #pragma once
 
+#include "course/trace/step.hpp"
+
 namespace dist::harness::channel {
 
 struct Carried {
     int peer = -1;  // rank in the communicator: of sends(), to whom; of receives(), from whom
     int bytes = 0;  // payload
     int tag = 0;
-    float first = 0;      // the first float, where it is known
-    int job_peer = peer;  // in the world of the job, where ranks have other numbers there
+    float first = 0;              // the first float, where it is known
+    int job_peer = peer;          // in the world of the job, where ranks have other numbers there
+    trace::Payload payload = {};  // where keeps_payloads()
 };
+
+/// Whether what messages carry is to be told as well: `trace` asks for it, and no grade does.
+bool keeps_payloads();
 
 /// A message leaves; returns its number on this rank.
 int sends(const Carried& message);

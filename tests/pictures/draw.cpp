@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/harness/mpi/traffic.hpp"
 
 namespace dist::diagrams {
 
@@ -38,7 +39,14 @@ std::vector<std::size_t> chunk_begins(std::size_t n, int count) {
 std::vector<float> numbered(std::size_t n, std::size_t begin) {
     std::vector<float> data(n);
     std::iota(data.begin(), data.end(), static_cast<float>(begin));
+    harness::names_memory("data", data);
     return data;
+}
+
+std::vector<float> room_for(std::size_t n) {
+    std::vector<float> out(n);
+    harness::names_memory("out", out);
+    return out;
 }
 
 }  // namespace dist::diagrams

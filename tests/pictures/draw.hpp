@@ -22,7 +22,10 @@ void draw(const Diagram& diagram, const std::function<void(const Communicator&)>
 std::vector<std::size_t> chunk_begins(std::size_t n, int count);
 
 /// begin, begin + 1, ...: data[i] = i on all ranks, so that every message tells where it comes
-/// from, also after a reduction by max.
+/// from, also after a reduction by max. Pages that play messages call it data.
 std::vector<float> numbered(std::size_t n, std::size_t begin = 0);
+
+/// Room for what comes in; pages call it out.
+std::vector<float> room_for(std::size_t n);
 
 }  // namespace dist::diagrams

@@ -1,5 +1,6 @@
 // draw_pictures           draws the lessons' pictures of messages anew
 // draw_pictures --check   only says which of them are not what the reference solutions send now
+// draw_pictures --html FOLDER   writes a page for each into FOLDER, NAME.html, which plays its messages
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -8,9 +9,12 @@
 #include <set>
 #include <string>
 
+#include "course/files/atomic_file.hpp"
 #include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
 #include "course/process/files.hpp"
+#include "course/report/drawing.hpp"
+#include "course/report/player.hpp"
 #include "tests/pictures/draw.hpp"
 
 namespace {
@@ -33,18 +37,15 @@ std::string reason(const TestResult& test) {
     return test.message;
 }
 
-/// Runs every algorithm; its picture is in `folder` then.
+/// Runs every algorithm.
 ///
 /// Errors  CommandError with the first one that did not pass.
-void draw_into(const fs::path& folder) {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    setenv(dist::diagrams::kEnvPictures, folder.c_str(), 1);
+Result run_all(const LaunchOptions& options) {
     Context context;
     context.root = REPOSITORY;
     context.preset = fs::path(BUILD_FOLDER).filename();
     const Program program{"pictures", "tests/pictures/main.cpp", 8};
-    const Result result = launch(context, program, PICTURES_TEST, {}, {});
+    const Result result = launch(context, program, PICTURES_TEST, {}, options);
     for (const TestResult& test : result.tests) {
         if (test.status != State::pass) {
             throw CommandError(
@@ -55,6 +56,30 @@ void draw_into(const fs::path& folder) {
             );
         }
     }
+    return result;
+}
+
+/// Draws the picture of every algorithm.
+void draw_into(const fs::path& folder) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    setenv(dist::diagrams::kEnvPictures, folder.c_str(), 1);
+    run_all({});
+}
+
+int write_pages(const fs::path& folder) {
+    fs::create_directories(folder);
+    int pages = 0;
+    for (const TestResult& test : run_all({.trace = true}).tests) {
+        if (has_messages(test)) {
+            dist::files::write_atomically(
+                folder / (test.name + ".html"), player_page(test, test.name)
+            );
+            ++pages;
+        }
+    }
+    fmt::print("{}: {} pages\n", folder.string(), pages);
+    return 0;
 }
 
 std::set<fs::path> names_in(const fs::path& folder) {
@@ -106,7 +131,9 @@ int compare_or_copy(bool check) {
 
 int main(int argc, char** argv) {
     try {
-        return compare_or_copy(argc > 1 && std::string(argv[1]) == "--check");
+        const std::string word = argc > 1 ? argv[1] : "";
+        return word == "--html" && argc > 2 ? write_pages(argv[2])
+                                            : compare_or_copy(word == "--check");
     } catch (const std::exception& error) {
         fmt::print(stderr, "draw_pictures: {}\n", error.what());
         return 1;

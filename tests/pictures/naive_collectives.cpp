@@ -61,21 +61,21 @@ TEST_CASE("all_reduce") {
 TEST_CASE("scatter") {
     draw(in_chunks("scatter"), [](const Communicator& comm) {
         const auto in = numbered(kFloats);
-        auto out = own_chunk(comm);
+        auto out = room_for(chunk_bounds(kFloats, comm.size(), comm.rank()).size());
         scatter(in, out, 0, comm);
     });
 }
 
 TEST_CASE("gather") {
     draw(in_chunks("gather"), [](const Communicator& comm) {
-        std::vector<float> out(kFloats);
+        auto out = room_for(kFloats);
         gather(own_chunk(comm), out, 0, comm);
     });
 }
 
 TEST_CASE("all_gather") {
     draw(in_chunks("all_gather"), [](const Communicator& comm) {
-        std::vector<float> out(kFloats);
+        auto out = room_for(kFloats);
         all_gather(own_chunk(comm), out, comm);
     });
 }
@@ -83,7 +83,7 @@ TEST_CASE("all_gather") {
 TEST_CASE("reduce_scatter") {
     draw(in_chunks("reduce_scatter"), [](const Communicator& comm) {
         const auto in = numbered(kFloats);
-        auto out = own_chunk(comm);
+        auto out = room_for(chunk_bounds(kFloats, comm.size(), comm.rank()).size());
         reduce_scatter(in, out, ReduceOp::max, comm);
     });
 }
@@ -94,7 +94,7 @@ TEST_CASE("all_to_all") {
          "a1: 2 is block 1 of rank 0, which has 2 floats; b0 is block 0 of rank 1", true},
         [](const Communicator& comm) {
             const std::size_t n = kRanks * kBlock;
-            std::vector<float> out(n);
+            auto out = room_for(n);
             all_to_all(numbered(n, n * static_cast<std::size_t>(comm.rank())), out, comm);
         }
     );

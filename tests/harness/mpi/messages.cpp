@@ -12,6 +12,7 @@
 #include "tests/harness/mpi/delays.hpp"
 #include "tests/harness/mpi/groups.hpp"
 #include "tests/harness/mpi/known_network.hpp"
+#include "tests/harness/mpi/payload.hpp"
 #include "tests/harness/mpi/pending.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -150,7 +151,8 @@ void deliver(Pending& message, MPI_Status& status) {
         .peer = status.MPI_SOURCE,
         .bytes = payload,
         .tag = status.MPI_TAG,
-        .job_peer = header.sender};
+        .job_peer = header.sender,
+        .payload = payload_of(message.user, bytes, payload, message.type)};
     std::memcpy(
         &carried.first, bytes, std::min(sizeof carried.first, static_cast<std::size_t>(payload))
     );
@@ -187,8 +189,13 @@ MPI_Request post_send(
     message->payload_bytes = payload;
     message->text = request_text(name, true, dst, tag, payload, group);
     refuse_overlap(*message, name);
-    message->id =
-        channel::sends({.peer = dst, .bytes = payload, .tag = tag, .job_peer = message->text.peer});
+    message->id = channel::sends(
+        {.peer = dst,
+         .bytes = payload,
+         .tag = tag,
+         .job_peer = message->text.peer,
+         .payload = payload_of(data, message->staging.get() + sizeof(Header), payload, type)}
+    );
     const Header header{world_rank(), message->id, payload, departure_s()};
     std::memcpy(message->staging.get(), &header, sizeof header);
     message->posted = put_on_board(1, message->text.peer, tag, group.id);

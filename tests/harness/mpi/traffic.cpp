@@ -24,6 +24,8 @@ Traffic so_far;
 std::vector<Received> received;
 std::vector<Step> steps;
 std::vector<std::vector<std::uint64_t>> stacks;  // of sends, where `trace` asks for them
+std::vector<trace::Payload> payloads;            // likewise
+std::vector<trace::Memory> memory;               //
 bool logs = false;
 SharedLog* outliving = nullptr;
 // Numbers are never used again: a message of an earlier log is known as such.
@@ -52,9 +54,14 @@ void log(Step step) {
     }
 }
 
+void log_payload(const trace::Payload& payload) {
+    if (logs && channel::keeps_payloads()) {
+        payloads.push_back(payload);
+    }
+}
+
 void log_stack() {
-    static const bool traces = std::getenv(kEnvTrace) != nullptr;
-    if (traces && logs) {
+    if (logs && channel::keeps_payloads()) {
         Frames frames{};
         capture_frames(frames);
         stacks.emplace_back(frames.address, frames.address + frames.count);
@@ -77,6 +84,8 @@ void reset_traffic() {
     received.clear();
     steps.clear();
     stacks.clear();
+    payloads.clear();
+    memory.clear();
     logs = true;
 }
 
@@ -88,7 +97,7 @@ std::vector<Step> end_log() {
 
 trace::Log last_log() {
     const std::scoped_lock guard(traffic_lock);
-    return {.steps = steps, .limits = {}, .stacks = stacks};
+    return {.steps = steps, .limits = {}, .stacks = stacks, .payloads = payloads, .memory = memory};
 }
 
 Traffic traffic() {
@@ -104,6 +113,16 @@ std::vector<MessageRecord> received_messages() {
         messages.push_back(one.message);
     }
     return messages;
+}
+
+void names_memory(const std::string& name, std::span<const float> floats) {
+    const std::scoped_lock guard(traffic_lock);
+    if (logs && channel::keeps_payloads() && !floats.empty()) {
+        memory.push_back(
+            {name, reinterpret_cast<std::uint64_t>(floats.data()),
+             static_cast<long>(floats.size_bytes())}
+        );
+    }
 }
 
 void note_schedule(const trace::Schedule& schedule, int rank) {
@@ -154,6 +173,11 @@ void join_thread(int number) {
 
 namespace dist::harness::channel {
 
+bool keeps_payloads() {
+    static const bool traces = std::getenv(kEnvTrace) != nullptr;
+    return traces;
+}
+
 Waiting::Waiting() {
     waiting_since_s = now_s();
 }
@@ -168,6 +192,7 @@ int sends(const Carried& message) {
     so_far.bytes_sent += message.bytes;
     so_far.sent_to.insert(message.peer);
     log_stack();
+    log_payload(message.payload);
     log(
         {.did = Did::send,
          .id = ++last_message,
@@ -200,6 +225,7 @@ void receives(const Carried& message, int id, int sender_id) {
     record.bytes = message.bytes;
     record.first = message.first;
     received.push_back({record, id});
+    log_payload(message.payload);
     log(
         {.did = Did::wait_receive,
          .id = id,

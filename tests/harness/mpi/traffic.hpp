@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <span>
+#include <string>
 
 #include "course/trace/rounds.hpp"
 #include "tests/harness/harness.hpp"
@@ -19,6 +21,9 @@ std::vector<Step> end_log();
 
 /// The log, ended or not: in a record, what the code under test did last.
 trace::Log last_log();
+
+/// Memory that the call under test is given, for `trace`: which part of it a message carries.
+void names_memory(const std::string& name, std::span<const float> floats);
 
 /// What this rank sent and received since; without rounds.
 Traffic traffic();

@@ -1,6 +1,7 @@
 #include "tests/harness/words/attempt.hpp"
 
 #include "course/protocol/counted.hpp"
+#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/words/cost.hpp"
 
 namespace dist::harness {
@@ -22,6 +23,16 @@ std::string text_of(const Attempt& attempt, const Call& call, const Communicator
     }
     text += ", p = " + std::to_string(comm.size());
     return attempt.note ? text + "; " + attempt.note(call, comm) : text;
+}
+
+Traffic record(
+    const Attempt& attempt, Buffers& buffers, const Call& call, const Communicator& comm
+) {
+    return record(comm, [&] {
+        names_memory("data", buffers.data);
+        names_memory("out", buffers.out);
+        attempt.call(buffers, call, comm);
+    });
 }
 
 Buffers contribution(const Call& call, const Communicator& comm) {

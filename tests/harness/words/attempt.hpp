@@ -19,6 +19,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/reduce_op.hpp"
+#include "tests/harness/harness.hpp"
 #include "tests/harness/words/compare.hpp"
 #include "tests/harness/words/inputs.hpp"
 
@@ -62,6 +63,11 @@ struct Attempt {
 
 /// "mean of 7 floats, root 2, 3 segments, p = 4": what the function takes, for INFO.
 std::string text_of(const Attempt& attempt, const Call& call, const Communicator& comm);
+
+/// record() of that call; `trace` is told of its memory.
+Traffic record(
+    const Attempt& attempt, Buffers& buffers, const Call& call, const Communicator& comm
+);
 
 /// This rank's input, as the call asks for it: what most collectives begin with.
 Buffers contribution(const Call& call, const Communicator& comm);

@@ -71,7 +71,7 @@ void every_rank_once(
             const std::size_t n = static_cast<int>(number) < roots_on(p) ? 16 : 7;
             const Call call{.n = n, .root = root};
             Buffers buffers{std::vector<float>(n, digit(r, p))};
-            record(comm, [&] { attempt.call(buffers, call, comm); });
+            record(attempt, buffers, call, comm);
             const bool has_the_sum = !attempt.takes.root || r == root;
             const Comparison contributions =
                 sum_of(has_the_sum ? arc(p, 0, p) : std::set{r}, buffers.data, p);

@@ -56,7 +56,7 @@ void for_each_call(
 void check_one(const Attempt& attempt, const Call& call, const Communicator& comm) {
     INFO(text_of(attempt, call, comm));
     Buffers buffers = attempt.before(call, comm);
-    record(comm, [&] { attempt.call(buffers, call, comm); });
+    record(attempt, buffers, call, comm);
     const Comparison result = attempt.outcome(buffers, call, comm);
     CHECK(result);
 }
@@ -233,7 +233,7 @@ void costs(
         [&](const Call& call, const Communicator& comm) {
             INFO(text_of(attempt, call, comm));
             Buffers buffers = attempt.before(call, comm);
-            const Traffic traffic = record(comm, [&] { attempt.call(buffers, call, comm); });
+            const Traffic traffic = record(attempt, buffers, call, comm);
             const Comparison spent = within(traffic, cost(call, comm));
             INFO(why);
             CHECK(spent);
