@@ -69,9 +69,9 @@ struct Program {
     [[nodiscard]] std::string target() const {
         return name + (walk             ? "_walk"
                        : simulated_test ? "_simulated_test"
-                       : simulated    ? "_simulated"
-                       : on_stand_in  ? "_host_test"
-                                      : "_test");
+                       : simulated      ? "_simulated"
+                       : on_stand_in    ? "_host_test"
+                                        : "_test");
     }
 };
 Program program_of(const Exercise& exercise);

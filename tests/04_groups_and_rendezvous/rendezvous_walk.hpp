@@ -149,7 +149,9 @@ class RendezvousGame {
         }
         return Broken{
             "from every state all come to a round, or to an end",
-            "no round ever comes, although enough nodes live and join: " + text_of(world.state)};
+            "all look in turn from here on, and no round ever comes, although enough nodes live "
+            "and join: " +
+                text_of(world.state)};
     }
 
     [[nodiscard]] std::string text(const World& world, const Event& event) const {

@@ -162,19 +162,19 @@ inline Verdict ended(RendezvousNode& node, const RendezvousState& state, Wish wi
 /// know that there is none. Where fewer than min_nodes join, they wait.
 inline bool has_come_together(const RendezvousWorld& world) {
     using Node = RendezvousNode;
-    using Phase = Node::Phase;
     const RendezvousSettings& settings = world.nodes.front().view.settings;
     const auto count = [&](auto&& of) {
         return static_cast<int>(std::ranges::count_if(world.nodes, of));
     };
     const int busy = count([](const Node& node) {
-        return node.phase != Phase::is_dead && (node.closes || node.phase == Phase::leaves);
+        return node.phase != Node::Phase::is_dead &&
+               (node.closes || node.phase == Node::Phase::leaves);
     });
-    const int joining = count([](const Node& node) { return node.phase == Phase::joins; });
+    const int joining = count([](const Node& node) { return node.phase == Node::Phase::joins; });
     const int in = count([&](const Node& node) {
-        return node.phase == Phase::is_in && node.view.round == world.state.round;
+        return node.phase == Node::Phase::is_in && node.view.round == world.state.round;
     });
-    const int all_in = count([](const Node& node) { return node.phase == Phase::is_in; });
+    const int all_in = count([](const Node& node) { return node.phase == Node::Phase::is_in; });
     if (world.state.closed) {
         return busy + joining == 0;
     }

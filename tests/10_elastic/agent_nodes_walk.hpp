@@ -201,6 +201,11 @@ class NodesGame {
                 "no worker of an older round lives in a new one",
                 who + "it starts a worker, and the one before lives"};
         }
+        if (actions.start && agent.round != node.round) {
+            return Broken{
+                "all nodes of a round start their workers in it",
+                who + "the round of its workers is another one than it was told"};
+        }
         if (actions.start) {
             node.lives = true;
             node.is_told = node.is_killed = false;
@@ -234,10 +239,11 @@ class NodesGame {
                 who + std::to_string(agent.restarts) + " restarts, and in truth " +
                     std::to_string(node.paid)};
         }
-        if (node.lives && (agent.alive != 1 || node.place == Place::asks)) {
+        if (node.lives != (agent.alive == 1)) {
             return Broken{
-                "no worker is forgotten", who + std::to_string(agent.alive) + " alive, workers " +
-                                              text_of(agent.workers) + ", and in truth it lives"};
+                "an agent knows whether its worker lives",
+                who + std::to_string(agent.alive) + " alive, workers " + text_of(agent.workers) +
+                    ", and in truth it lives"};
         }
         const bool may_close = agent.end == AgentEnd::failed || agent.end == AgentEnd::succeeded;
         if (actions.close && !may_close) {
@@ -247,6 +253,10 @@ class NodesGame {
         }
         if (node.place != Place::is_over || node.is_cut) {
             return {};
+        }
+        const bool all_done = world.is_finished && node.round.number == world.number;
+        if (agent.end == AgentEnd::succeeded && !all_done) {
+            return Broken{"who succeeds has seen all nodes finish", who + text_of(agent.end)};
         }
         if (may_close && !world.is_closed) {
             return Broken{"who fails or finishes closes the rendezvous", who + text_of(agent.end)};

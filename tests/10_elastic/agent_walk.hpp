@@ -20,6 +20,7 @@ class AgentGame {
         AgentState state = {};
         std::vector<int> alive = {};  // local ranks
         int bad = 0;                  // of this round's workers, those that have ended badly
+        int failed = 0;               // of them, those that did so before they were told to end
         int paid = 0;
         bool told = false;
         bool all_good = false;  // all of a round, and nobody told them to end
@@ -41,7 +42,7 @@ class AgentGame {
         }
         const bool is_in_round = !world.alive.empty() || world.all_good;
         for (const Kind kind : {Kind::interrupted, Kind::error}) {
-            events.push_back({.kind = kind, .at = world.now, .signal = SIGTERM, .text = "gone"});
+            events.push_back({.kind = kind, .at = world.now, .signal = SIGINT, .text = "gone"});
         }
         if (!is_in_round) {
             events.push_back({.kind = Kind::no_round, .at = world.now});
@@ -142,6 +143,7 @@ class AgentGame {
             for (const WorkerEnd& end : event.ended) {
                 std::erase(world.alive, end.local_rank);
                 world.bad += end.is_good() ? 0 : 1;
+                world.failed += !end.is_good() && (!was_told || end.at < world.told_at) ? 1 : 0;
             }
             if (!was_told && world.bad > bad_before) {
                 stops = true;
@@ -167,7 +169,7 @@ class AgentGame {
             if (!world.alive.empty()) {
                 world.told = true;
                 world.told_at = event.at;
-                return SIGTERM;
+                return event.kind == Kind::interrupted ? event.signal : SIGTERM;
             }
         }
         const bool is_late = world.told && event.at - world.told_at >= settings_.grace;
@@ -212,13 +214,16 @@ class AgentGame {
                 "the agent closes and leaves when none of its workers lives, and as its end says",
                 "actions: " + text_of(got.actions) + ", and not " + text_of(right)};
         }
-        const auto bad = std::ranges::count_if(state.ended, [](const WorkerRecord& record) {
-            return record.fate != WorkerFate::succeeded;
-        });
-        if (world.bad != bad) {
+        const auto failed =
+            std::ranges::count(state.ended, WorkerFate::failed, &WorkerRecord::fate);
+        const auto terminated =
+            std::ranges::count(state.ended, WorkerFate::terminated, &WorkerRecord::fate);
+        if (world.failed != failed || world.bad != failed + terminated) {
             return Broken{
-                "the agent knows who of its workers ended badly",
-                number(bad) + " ended badly, and in truth " + number(world.bad)};
+                "the agent knows who of its workers failed, and who ended because it was told to",
+                number(failed) + " failed and " + number(terminated) +
+                    " terminated, and in truth " + number(world.failed) + " and " +
+                    number(world.bad - world.failed)};
         }
         return {};
     }
