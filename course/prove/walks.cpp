@@ -101,12 +101,11 @@ std::string text_of(const WalkProof& proof) {
         for (const std::string& event : broken.events) {
             text += fmt::format("  {}. {}\n", ++number, event);
         }
-        return text +
-               fmt::format(
-                   "\nNo shorter order of events breaks anything. It was found after {}, of: "
-                   "{}\n",
-                   counted(proof.states, "state"), broken.walk
-               );
+        return text + fmt::format(
+                          "\nNo shorter order breaks anything in this walk. It was found after {} "
+                          "of: {}\n",
+                          counted(proof.states, "state"), broken.walk
+                      );
     }
     for (const Walk& walk : proof.walks) {
         text += fmt::format("  {:>7} states  {}\n", walk.states, walk.name);

@@ -161,3 +161,64 @@ TEST_CASE("references that are functions of events are proved", "[walks]") {
         CHECK(has(ended.output, "no order of events breaks an invariant: "));
     }
 }
+
+TEST_CASE(
+    "wrong answers break an invariant, which is named, with a shortest way there", "[walks]"
+) {
+    struct Wrong {
+        std::string name;
+        std::string file;
+        std::string walk;
+        std::string invariant;
+        std::size_t events;
+        std::string last;
+    };
+    const std::vector<Wrong> all = {
+        {"rendezvous", "tests/course/prove/the_dead_move_on.diff", "two nodes",
+         "a dead node is in no later round", 10, "a looks"},
+        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous/opens_again.diff",
+         "two nodes", "a closed rendezvous stays closed, and completes no round", 7,
+         "a looks 1 s later"},
+        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous/late_joins.diff",
+         "two nodes", "from every state all come to a round, or to an end", 2, "a dies"},
+        {"elastic_agent", "tests/course/prove/asks_at_once.diff", "three nodes",
+         "no worker of an older round lives in a new one", 9, "round 2 is complete: a and b"},
+        {"elastic_agent", "tests/mutants/10_elastic/elastic_agent/a_change_costs.diff",
+         "three nodes", "a failure costs one restart, and a change of members none", 6,
+         "a asks whether its round holds"},
+        {"remote_reference", "tests/mutants/09_rpc/remote_reference/delete_is_sent_once.diff", "",
+         "when nobody uses it any more, nothing is kept", 5,
+         "USER_DELETE from rank 1 to rank 0 is lost"},
+        {"remote_reference", "tests/mutants/09_rpc/remote_reference/parent_ends_first.diff", "",
+         "nothing is freed while it is used, and nothing begins before it is known", 6,
+         "USER_DELETE from rank 1 comes to rank 0"}};
+    for (const auto& [name, file, walk, invariant, events, last] : all) {
+        const Ended ended = prove(name, file, {"--test", walk, "--json"});
+        INFO(ended.output);
+        CHECK(ended.status == 1);
+        const auto document =
+            nlohmann::json::parse(ended.output.substr(ended.output.find("{\n")), nullptr, false);
+        REQUIRE(document.is_object());
+        CHECK(document["proved"] == false);
+        const auto& wrong = document["wrong"];
+        REQUIRE(wrong.is_object());
+        CHECK(wrong["invariant"] == invariant);
+        CHECK(wrong["events"].size() == events);
+        CHECK(wrong["events"].back() == last);
+    }
+}
+
+TEST_CASE("a bound makes a walk no proof, and it has no ranks and no replay", "[walks]") {
+    const std::string file = "solutions/10_elastic/elastic_agent.cpp";
+    const Ended ended = prove("elastic_agent", file, {"--states", "100"});
+    INFO(ended.output);
+    CHECK(ended.status == 1);
+    CHECK(has(ended.output, "no proof: it reached the limit of states (--states). Not all orders"));
+    CHECK(prove("elastic_agent", file, {"--test", "no such walk"}).status == 1);
+    CHECK(prove("elastic_agent", file, {"-n", "3"}).status == 2);
+    CHECK(prove("elastic_agent", file, {"--replay", "1:1"}).status == 2);
+    const Ended stub = prove("elastic_agent", "exercises/10_elastic/elastic_agent.cpp", {});
+    INFO(stub.output);
+    CHECK(stub.status == 1);
+    CHECK(has(stub.output, "is not implemented yet"));
+}

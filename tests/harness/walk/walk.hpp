@@ -101,10 +101,11 @@ Walked walk(const Game& game, const WalkLimits& limits = {}) {
     std::unordered_set<std::string> keys;
     struct Found {
         std::size_t number;
+        std::size_t events;  // on the way there
         State state;
     };
     std::deque<Found> next;  // those that nothing is known of yet that follows from them
-    next.push_back({0, game.begun()});
+    next.push_back({0, 0, game.begun()});
     keys.insert(game.key(next.back().state));
     const auto end = [&](std::size_t at, std::optional<walking::Step> last) {
         walked.states = steps.size();
@@ -113,6 +114,10 @@ Walked walk(const Game& game, const WalkLimits& limits = {}) {
         }
         return walked;
     };
+    const auto judge = [&](const Found& found) {
+        walked.broken = walking::judged([&] { return game.judge(found.state); });
+        return walked.broken.has_value();
+    };
     for (std::size_t done = 0; !next.empty(); ++done) {
         if (steps.size() > limits.states || (done % 500 == 499 && !limits.goes_on(steps.size()))) {
             walked.is_whole = false;
@@ -120,8 +125,7 @@ Walked walk(const Game& game, const WalkLimits& limits = {}) {
         }
         const Found here = std::move(limits.goes_deep ? next.back() : next.front());
         limits.goes_deep ? next.pop_back() : next.pop_front();
-        walked.broken = walking::judged([&] { return game.judge(here.state); });
-        if (walked.broken) {
+        if (judge(here)) {
             return end(here.number, {});
         }
         const auto events = game.events(here.state);
@@ -129,12 +133,18 @@ Walked walk(const Game& game, const WalkLimits& limits = {}) {
             State state = here.state;
             const walking::Step step = {
                 static_cast<std::uint32_t>(here.number), static_cast<std::uint32_t>(i)};
-            walked.broken = walking::judged([&] { return game.happens(state, events[i]); });
-            if (walked.broken) {
+            const Verdict broken = walking::judged([&] { return game.happens(state, events[i]); });
+            if (broken) {
+                for (const Found& other : next) {  // one event less
+                    if (!limits.goes_deep && other.events == here.events && judge(other)) {
+                        return end(other.number, {});
+                    }
+                }
+                walked.broken = broken;
                 return end(here.number, step);
             }
             if (keys.insert(game.key(state)).second) {
-                next.push_back({steps.size(), std::move(state)});
+                next.push_back({steps.size(), here.events + 1, std::move(state)});
                 steps.push_back(step);
             }
         }
