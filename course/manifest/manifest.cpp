@@ -28,6 +28,7 @@ Exercise read_exercise(const toml::node& node) {
     exercise.ranks = fields.number("ranks");
     exercise.files = fields.flag("files");
     exercise.sockets = fields.flag("sockets");
+    exercise.walk = fields.flag("walk");
     exercise.uses = fields.texts("uses");
     exercise.hints = fields.texts("hints");
     return exercise;

@@ -22,6 +22,7 @@ struct Exercise {
     int ranks = 1;                  // the most processes its test uses
     bool files = false;             // its answers write and read files
     bool sockets = false;           // its answers use sockets, and run on no simulated ranks
+    bool walk = false;              // `prove` goes through all orders of events: NAME_walk.cpp
     std::vector<std::string> uses;  // exercises that the stub includes
     std::vector<std::string> hints;
 
@@ -56,6 +57,7 @@ struct Program {
     bool simulated =
         false;  // a module for SimGrid's MPI, no test: see scripts/cmake/exercises.cmake
     bool simulated_test = false;  // the test, as such a module
+    bool walk = false;            // its walk, in the place of its test: see Exercise::walk
     bool files = false;           // as Exercise::files
     bool sockets = false;         // as Exercise::sockets
     bool vetted = false;          // an exercise: its tests are those of its source
@@ -65,10 +67,11 @@ struct Program {
     [[nodiscard]] const Needs& kind() const { return needs_named(needs); }
     [[nodiscard]] bool for_gpu() const { return kind().for_gpu; }
     [[nodiscard]] std::string target() const {
-        return name + (simulated_test ? "_simulated_test"
-                       : simulated    ? "_simulated"
-                       : on_stand_in  ? "_host_test"
-                                      : "_test");
+        return name + (walk             ? "_walk"
+                       : simulated_test ? "_simulated_test"
+                       : simulated      ? "_simulated"
+                       : on_stand_in    ? "_host_test"
+                                        : "_test");
     }
 };
 Program program_of(const Exercise& exercise);

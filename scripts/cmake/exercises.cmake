@@ -4,13 +4,14 @@
 #   NAME_test_parts    all that NAME_test is linked from but the student's file: another file may take its place
 #   NAME_test          the test, the student's file, and the reference of everything else: one missing function is a link
 #                      error, never the reference in disguise
+#   NAME_walk          for `prove`, where the manifest says walk = true: all orders of events (tests/harness/walk)
 # Only kinds that were found (needs.cmake) have any; those for GPUs are in gpu_exercises.cmake.
 
 # Reads the fields that the build needs; the manifest keeps one field a line. Sets EXERCISES (names in course order)
-# and EXERCISE_<name>_{chapter,needs,sockets}.
+# and EXERCISE_<name>_{chapter,needs,sockets,walk}.
 function(read_manifest file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(STRINGS ${file} lines REGEX "^(name|chapter|needs|sockets) = ")
+  file(STRINGS ${file} lines REGEX "^(name|chapter|needs|sockets|walk) = ")
   set(names)
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "^([a-z]+) = \"?([a-z0-9_]+).*" "\\1;\\2" pair "${line}")
@@ -109,6 +110,18 @@ function(add_exercise name)
   endif()
   add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${headers} ${NEEDS_${needs}_PRECOMPILED}
     ${NEEDS_${needs}_PARTS})
+
+  if(EXERCISE_${name}_walk)
+    add_library(${name}_walk_object OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/${path}_walk.cpp)
+    link_needs(${name}_walk_object PRIVATE ${needs} dist::runtime "")
+    target_link_libraries(${name}_walk_object PRIVATE dist::lines_only dist::warnings)
+    add_executable(${name}_walk EXCLUDE_FROM_ALL
+      ${students_file} $<TARGET_OBJECTS:${name}_walk_object> $<TARGET_OBJECTS:dist_walk>)
+    link_needs(${name}_walk PRIVATE ${needs} dist::runtime "")
+    target_link_libraries(${name}_walk PRIVATE dist::student_warnings ${others} dist::net dist::runtime)
+    set_target_properties(${name}_walk PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    add_parts(${name}_walk ${name}_walk_object dist_walk dist_runtime ${others})
+  endif()
 endfunction()
 
 # Whether NAME runs on SimGrid's MPI as well.

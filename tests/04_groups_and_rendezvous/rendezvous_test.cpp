@@ -136,31 +136,25 @@ TEST_CASE("observe and decide: the same arguments have the same result, whatever
 
 TEST_CASE("every order: whatever two or three nodes do, a round has one set of ranks, and one comes"
 ) {
-    struct Case {
-        int min;
-        int max;
-        Names names;
-        int deaths;
-        Walk::Move move;
-    };
-    const std::vector<Case> cases = {
-        {1, 1, {"a", "b"}, 1, Walk::Move::look},
-        {1, 2, {"a", "b"}, 1, Walk::Move::look},
-        {2, 2, {"a", "b"}, 0, Walk::Move::look},
-        {2, 2, {"a", "b", "c"}, 1, Walk::Move::turn},
+    const std::vector<Cast> casts = {
+        {.min = 1, .max = 1, .names = {"a", "b"}, .deaths = 1},
+        {.min = 1, .max = 2, .names = {"a", "b"}, .deaths = 1},
+        {.min = 2, .max = 2, .names = {"a", "b"}},
+        {.min = 2, .max = 2, .names = {"a", "b", "c"}, .deaths = 1, .move = Cast::Move::turn},
     };
     on_ranks_each(
-        {1}, [&](int) { return cases.size(); },
+        {1}, [&](int) { return casts.size(); },
         [&](const Communicator& comm, std::size_t number) {
-            const auto& [min, max, names, deaths, move] = cases[number];
+            const Cast& cast = casts[number];
             INFO(
-                names.size() << " nodes, of which " << deaths << " may die; min_nodes " << min
-                             << ", max_nodes " << max
+                cast.names.size() << " nodes, of which " << cast.deaths << " may die; min_nodes "
+                                  << cast.min << ", max_nodes " << cast.max
             );
-            const auto goes_on = [&] {
-                same_on_all_ranks({}, comm);
-            };  // a gate: the harness sees it move
-            const Comparison result = Walk(min, max, names, deaths, move).all(goes_on);
+            const WalkLimits limits = {.goes_on = [&](std::size_t) {
+                same_on_all_ranks({}, comm);  // a gate: the harness sees it move
+                return true;
+            }};
+            const Comparison result = compared(walk(RendezvousGame(cast), limits));
             CHECK(result);
         }
     );

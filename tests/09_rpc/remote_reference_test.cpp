@@ -38,9 +38,14 @@ void in_all_orders(const Plan& before, const Plan& plan, const std::vector<Budge
     on_ranks({1}, [&](const Communicator& comm) {
         for (const Budget& budget : budgets) {
             // a gate: the harness sees it move
-            ReferenceWalk walk(3, before, plan, budget, [&] { same_on_all_ranks({}, comm); });
-            const Comparison result = walk.all();
-            INFO(walk.states() << " states");
+            WalkLimits limits = {.goes_deep = true};
+            limits.goes_on = [&](std::size_t) {
+                same_on_all_ranks({}, comm);
+                return true;
+            };
+            const Walked walked = walk(ReferenceGame(3, before, plan, budget), limits);
+            const Comparison result = compared(walked);
+            INFO(walked.states << " states");
             REQUIRE(result);
         }
     });

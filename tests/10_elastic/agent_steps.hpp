@@ -157,11 +157,12 @@ inline void the_first_end_counts() {
 
 inline void every_order() {
     for (const int max_restarts : {0, 1, 2}) {
-        Walk walk(max_restarts);
-        const Comparison result = walk.all();
+        INFO("max_restarts " << max_restarts);
+        const Walked walked = walk(AgentGame(max_restarts));
+        const Comparison result = compared(walked);
         REQUIRE(result);
-        INFO("worlds that the walk came to: " << walk.size());
-        CHECK(walk.size() > 30);
+        INFO("worlds that the walk came to: " << walked.states);
+        CHECK(walked.states > 30);
     }
 }
 

@@ -1,53 +1,26 @@
-// A small model checker: all that can happen to the two workers of an agent, in every order.
+// A game for the model checker: all that can happen to the two workers of an agent, in every order.
 #pragma once
 
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "tests/10_elastic/agent_text.hpp"
-#include "tests/harness/words/compare.hpp"
+#include "tests/harness/walk/walk.hpp"
 
 namespace dist::harness {
 
 /// Each look takes one tick of 100 ms, and the grace is two. The model beside the agent's state knows what the workers do in
 /// truth, and what the agent has promised.
-class Walk {
+class AgentGame {
   public:
-    explicit Walk(int max_restarts) : settings_{.max_restarts = max_restarts, .grace = 2 * kTick} {
-        add({}, 0, "");
-    }
-
-    /// Goes through all worlds. What is wrong in one is told with the shortest way there.
-    Comparison all() {
-        for (std::size_t at = 0; at < worlds_.size(); ++at) {
-            for (const AgentEvent& event : possible(worlds_[at])) {
-                World world = worlds_[at];
-                const std::string wrong = step(world, event);
-                if (!wrong.empty()) {
-                    return {
-                        false, wrong + ". The way there: " + way_to(at) + text_of(event) +
-                                   "; max_restarts " + std::to_string(settings_.max_restarts)};
-                }
-                add(std::move(world), at, text_of(event));
-            }
-        }
-        return {};
-    }
-
-    [[nodiscard]] std::size_t size() const { return worlds_.size(); }
-
-  private:
-    static constexpr Ms kTick = 100ms;
-    static constexpr int kWorkers = 2;
-
     struct World {
         AgentState state = {};
         std::vector<int> alive = {};  // local ranks
         int bad = 0;                  // of this round's workers, those that have ended badly
+        int failed = 0;               // of them, those that did so before they were told to end
         int paid = 0;
         bool told = false;
         bool all_good = false;  // all of a round, and nobody told them to end
@@ -57,19 +30,19 @@ class Walk {
         Ms now{0};
     };
 
-    struct From {
-        std::size_t world;
-        std::string move;
-    };
+    explicit AgentGame(int max_restarts)
+        : settings_{.max_restarts = max_restarts, .grace = 2 * kTick} {}
 
-    [[nodiscard]] std::vector<AgentEvent> possible(const World& world) const {
+    [[nodiscard]] static World begun() { return {}; }
+
+    [[nodiscard]] std::vector<AgentEvent> events(const World& world) const {
         std::vector<AgentEvent> events;
         if (world.end && world.alive.empty()) {
             return events;
         }
         const bool is_in_round = !world.alive.empty() || world.all_good;
         for (const Kind kind : {Kind::interrupted, Kind::error}) {
-            events.push_back({.kind = kind, .at = world.now, .signal = SIGTERM, .text = "gone"});
+            events.push_back({.kind = kind, .at = world.now, .signal = SIGINT, .text = "gone"});
         }
         if (!is_in_round) {
             events.push_back({.kind = Kind::no_round, .at = world.now});
@@ -110,21 +83,53 @@ class Walk {
         return events;
     }
 
-    /// Lets the agent decide, and the model with it. Says what is wrong.
-    std::string step(World& world, const AgentEvent& event) const {
+    /// Lets the agent decide, and the model with it.
+    Verdict happens(World& world, const AgentEvent& event) const {
         const AgentStep got = agent_step(world.state, event, settings_);
         const int signal = expected_signal(world, event);
         world.state = got.state;
         world.now = std::max(world.now, event.at);
         if (got.actions.signal != signal) {
-            return "workers that live get " + text_of(AgentActions{.signal = got.actions.signal}) +
-                   ", and not " + text_of(AgentActions{.signal = signal});
+            return Broken{
+                "workers are told to end once, and killed after the grace",
+                "workers that live get " + text_of(AgentActions{.signal = got.actions.signal}) +
+                    ", and not " + text_of(AgentActions{.signal = signal})};
         }
         if (got.actions.start != (event.kind == Kind::round)) {
-            return "workers are started when no round begins, or not when one does";
+            return Broken{
+                "workers are started when a round begins, and only then",
+                "after " + text_of(event) + ": " + text_of(got.actions)};
         }
-        return wrong_with(world, got);
+        return judged(world, got);
     }
+
+    [[nodiscard]] static Verdict judge(const World& /*world*/) { return {}; }
+
+    [[nodiscard]] static std::string text(const World& /*world*/, const AgentEvent& event) {
+        return text_of(event);
+    }
+
+    [[nodiscard]] static std::string key(const World& world) {
+        const AgentState& state = world.state;
+        std::string key = text_of(state.workers) + text_of(state.end);
+        for (const int number :
+             {state.restarts, static_cast<int>(state.killed), static_cast<int>(world.killed),
+              static_cast<int>(world.told),
+              world.told ? static_cast<int>((world.now - world.told_at) / kTick) : 0}) {
+            key += " " + std::to_string(number);
+        }
+        for (const int rank : world.alive) {
+            key += " alive " + std::to_string(rank);
+        }
+        for (const WorkerRecord& record : state.ended) {
+            key += " " + text_of(record.fate);
+        }
+        return key;
+    }
+
+  private:
+    static constexpr Ms kTick = 100ms;
+    static constexpr int kWorkers = 2;
 
     /// What the model says that living workers get. The rest of the world goes on.
     int expected_signal(World& world, const AgentEvent& event) const {
@@ -138,6 +143,7 @@ class Walk {
             for (const WorkerEnd& end : event.ended) {
                 std::erase(world.alive, end.local_rank);
                 world.bad += end.is_good() ? 0 : 1;
+                world.failed += !end.is_good() && (!was_told || end.at < world.told_at) ? 1 : 0;
             }
             if (!was_told && world.bad > bad_before) {
                 stops = true;
@@ -163,7 +169,7 @@ class Walk {
             if (!world.alive.empty()) {
                 world.told = true;
                 world.told_at = event.at;
-                return SIGTERM;
+                return event.kind == Kind::interrupted ? event.signal : SIGTERM;
             }
         }
         const bool is_late = world.told && event.at - world.told_at >= settings_.grace;
@@ -174,21 +180,29 @@ class Walk {
         return 0;
     }
 
-    [[nodiscard]] std::string wrong_with(const World& world, const AgentStep& got) const {
+    [[nodiscard]] static Verdict judged(const World& world, const AgentStep& got) {
         const AgentState& state = got.state;
         const auto number = [](auto n) { return std::to_string(n); };
         if (state.alive != static_cast<int>(world.alive.size())) {
-            return number(state.alive) + " alive, and in truth " + number(world.alive.size());
+            return Broken{
+                "the agent knows how many of its workers live",
+                number(state.alive) + " alive, and in truth " + number(world.alive.size())};
         }
         if (state.restarts != world.paid) {
-            return "restarts " + number(state.restarts) + ", and in truth " + number(world.paid);
+            return Broken{
+                "a failure costs one restart, and a change of members none",
+                "restarts " + number(state.restarts) + ", and in truth " + number(world.paid)};
         }
         if (state.end != world.end) {
-            return "the end is " + text_of(state.end) + ", and not " + text_of(world.end);
+            return Broken{
+                "the end that came first stays",
+                "the end is " + text_of(state.end) + ", and not " + text_of(world.end)};
         }
         if (state.workers != expected_workers(world)) {
-            return "workers are " + text_of(state.workers) + ", and not " +
-                   text_of(expected_workers(world));
+            return Broken{
+                "the state of the workers is the one of the table",
+                "workers are " + text_of(state.workers) + ", and not " +
+                    text_of(expected_workers(world))};
         }
         const bool is_over = world.end && world.alive.empty();
         const bool closes =
@@ -196,18 +210,25 @@ class Walk {
         const bool leaves = closes || (is_over && world.end == AgentEnd::interrupted);
         if (got.actions.close != closes || got.actions.leave != leaves) {
             const AgentActions right = {.close = closes, .leave = leaves};
-            return "actions: " + text_of(got.actions) + ", and not " + text_of(right);
+            return Broken{
+                "the agent closes and leaves when none of its workers lives, and as its end says",
+                "actions: " + text_of(got.actions) + ", and not " + text_of(right)};
         }
-        const auto bad = std::ranges::count_if(state.ended, [](const WorkerRecord& record) {
-            return record.fate != WorkerFate::succeeded;
-        });
-        if (world.bad != bad) {
-            return number(bad) + " ended badly, and in truth " + number(world.bad);
+        const auto failed =
+            std::ranges::count(state.ended, WorkerFate::failed, &WorkerRecord::fate);
+        const auto terminated =
+            std::ranges::count(state.ended, WorkerFate::terminated, &WorkerRecord::fate);
+        if (world.failed != failed || world.bad != failed + terminated) {
+            return Broken{
+                "the agent knows who of its workers failed, and who ended because it was told to",
+                number(failed) + " failed and " + number(terminated) +
+                    " terminated, and in truth " + number(world.failed) + " and " +
+                    number(world.bad - world.failed)};
         }
-        return "";
+        return {};
     }
 
-    [[nodiscard]] WorkerState expected_workers(const World& world) const {
+    [[nodiscard]] static WorkerState expected_workers(const World& world) {
         if (!world.alive.empty()) {
             return world.told ? WorkerState::unhealthy : WorkerState::healthy;
         }
@@ -217,39 +238,7 @@ class Walk {
         return world.end == AgentEnd::failed ? WorkerState::failed : WorkerState::stopped;
     }
 
-    void add(World world, std::size_t from, const std::string& move) {
-        const AgentState& state = world.state;
-        std::string key = text_of(state.workers) + text_of(state.end);
-        for (const int number :
-             {state.restarts, static_cast<int>(state.killed), static_cast<int>(world.killed),
-              static_cast<int>(world.told),
-              world.told ? static_cast<int>((world.now - world.told_at) / kTick) : 0}) {
-            key += " " + std::to_string(number);
-        }
-        for (const int rank : world.alive) {
-            key += " alive " + std::to_string(rank);
-        }
-        for (const WorkerRecord& record : state.ended) {
-            key += " " + text_of(record.fate);
-        }
-        if (known_.insert(key).second) {
-            worlds_.push_back(std::move(world));
-            from_.push_back({from, move});
-        }
-    }
-
-    [[nodiscard]] std::string way_to(std::size_t at) const {
-        std::string way;
-        for (; at > 0; at = from_[at].world) {
-            way.insert(0, from_[at].move + "; ");
-        }
-        return way;
-    }
-
     AgentSettings settings_;
-    std::vector<World> worlds_;
-    std::vector<From> from_;
-    std::unordered_set<std::string> known_;
 };
 
 }  // namespace dist::harness

@@ -111,14 +111,16 @@ if(LibTorch_FOUND)
   set_tests_properties(simulated_models PROPERTIES LABELS cli TIMEOUT 300)
 endif()
 
-# Tests of exercises on simulated ranks, and every order of their messages.
-add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp prove_texts_test.cpp)
+# Tests of exercises on simulated ranks, every order of their messages, and every order of events.
+add_executable(prove_test EXCLUDE_FROM_ALL prove_test.cpp prove_texts_test.cpp prove_walks_test.cpp)
 target_link_libraries(prove_test PRIVATE dist_catch2_main dist::cli dist::diagrams dist::warnings nlohmann_json::nlohmann_json)
 target_compile_definitions(prove_test PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
 add_dependencies(prove_test shardlings_cli)
-add_test(NAME prove_texts COMMAND prove_test ~[simulated]~[prove])
+add_test(NAME prove_texts COMMAND prove_test ~[simulated]~[prove]~[walks])
 set_tests_properties(prove_texts PROPERTIES LABELS cli)
+add_test(NAME prove_walks COMMAND prove_test [walks])
+set_tests_properties(prove_walks PROPERTIES LABELS cli TIMEOUT 600)
 # NAME runs the tests of that tag, or says what is missing.
 function(add_prove_test name tag program missing)
   if(program)
