@@ -38,7 +38,7 @@ struct SimulateTrainArguments {
     int batch = 64;
     std::string model = "resnet34";
     int bucket_mb = nn::kBucketCapMb;
-    int servers = 1;
+    std::string servers = "1";
     int staleness = 0;
     std::string ways;
     std::string mine;
@@ -105,13 +105,13 @@ void set_work(Training& training, const SimulateTrainArguments& arguments, bool 
 
 /// Each server's card is to be what counts, and not the workers'.
 void expect_workers(const TrainingSimulation& wanted) {
-    const int servers = wanted.training.servers;
+    const int servers = wanted.servers.back();
     const bool has_ps = std::ranges::find(wanted.ways, trainer::Parallel::ps) != wanted.ways.end();
-    if (has_ps && wanted.ranks.front() < 2 * servers) {
+    if (has_ps && wanted.ranks.back() < 2 * servers) {
         throw UsageError(fmt::format(
             "--servers {}: on {} ranks there are fewer workers than servers; take more --ranks, or "
             "other ways than ps (--parallel)",
-            servers, wanted.ranks.front()
+            servers, wanted.ranks.back()
         ));
     }
 }
@@ -126,7 +126,7 @@ TrainingSimulation read_arguments(
     wanted.ways = ways_of(arguments.ways);
     wanted.training.model = read_model(context.root, arguments.model);
     wanted.training.bucket_cap_mb = static_cast<std::size_t>(arguments.bucket_mb);
-    wanted.training.servers = arguments.servers;
+    wanted.servers = ranks_between_commas(arguments.servers, 1, kMostAtOnce, "servers");
     wanted.training.staleness = arguments.staleness;
     expect_workers(wanted);
     set_work(wanted.training, arguments, batch_given);
@@ -235,7 +235,8 @@ constexpr const char* kHelp =
     "           backward waits\n"
     "  ps       gradients to --servers of the ranks, which hold the weights, and weights\n"
     "           back: what goes through a server's card goes one after another. With\n"
-    "           --staleness beside the work on the next gradients\n"
+    "           --staleness beside the work on the next gradients. A second table says\n"
+    "           what goes through cards, and whether one of them is the limit\n"
     "Each step ends with the all-reduce of the loss. Backward's time is divided among\n"
     "the layers by their multiply-adds. hidden: time of messages while the rank\n"
     "computes; exposed: time in which it waits for messages. In this model messages\n"
@@ -271,9 +272,10 @@ Command add_simulate_train(Command& simulate, Context& context) {
     );
     command
         .add_option(
-            "--servers", arguments->servers, "Of ps: ranks that are servers, and no workers"
+            "--servers", arguments->servers,
+            "Of ps: ranks that are servers, and no workers: 1,4,16; left out where there are fewer "
+            "workers than these"
         )
-        .between(1, kMostAtOnce)
         .capture_default_str();
     command
         .add_option(

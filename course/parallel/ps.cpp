@@ -8,10 +8,13 @@
 #include <string>
 #include <utility>
 
+#include <mpi.h>
+
 #include <torch/utils.h>
 
 #include "course/nn/optimizer.hpp"
 #include "course/nn/rows.hpp"
+#include "course/parallel/fault.hpp"
 #include "course/parallel/optimizer.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/runtime/mpi_transport.hpp"
@@ -23,7 +26,9 @@ namespace dist::trainer {
 
 namespace {
 
-constexpr std::uint32_t kCalls = 1;  // the group of the agents' messages
+// groups of messages
+constexpr std::uint32_t kCalls = 1;   // the agents'
+constexpr std::uint32_t kDeaths = 2;  // none ever comes
 
 /// Ranks first, first + 1, ...
 std::vector<int> ranks_from(int first, int count) {
@@ -69,9 +74,11 @@ void serve_parameters(
     all = {};
     at::Tensor parameter = at::from_blob(row.data(), {static_cast<std::int64_t>(row.size())});
     nn::Optimizer optimizer(optimizer_options(options), {parameter});
+    std::size_t steps = 0;
     StaleTable table(
         row, workers, options.staleness,
         [&](std::span<float> /*row*/, std::span<const float> gradient) {
+            inject_fault(rpc.rank(), ++steps);
             // read alone: from_blob takes no const
             parameter.mutable_grad() =
                 at::from_blob(const_cast<float*>(gradient.data()), parameter.sizes());
@@ -89,6 +96,21 @@ void serve_parameters(
     SteadyClock clock;
     while (served.serve()) {
         clock.sleep(std::chrono::milliseconds(1));
+    }
+    inject_fault(rpc.rank(), steps + 1);
+}
+
+/// Throws where a server has died: a receive from it fails, for which no message is meant.
+void expect_servers(Transport& transport, std::span<const int> servers) {
+    for (const int server : servers) {
+        try {
+            transport.test(transport.irecv({}, server, kDeaths, 0));
+        } catch (const Error&) {
+            throw Error(
+                "the parameter server on rank " + std::to_string(server) +
+                " has died, and its share of the weights with it"
+            );
+        }
     }
 }
 
@@ -172,20 +194,27 @@ void with_servers(
     RpcAgent agent(transport, kCalls, clock, calls);
     const bool serves = comm.rank() >= workers;
     const Communicator same = comm.split(serves ? 1 : 0);
+    const auto end = [&] {
+        agent.shutdown();
+        MPI_CHECK(MPI_Barrier(messages.handle()));  // fails where a rank has died
+    };
     try {
         if (serves) {
             serve_parameters(options, agent, weights(), comm.rank() - workers);
         } else {
             train(agent, same);
         }
+        end();
     } catch (const Stop&) {  // on all workers alike, as the next one
-        agent.shutdown();
+        end();
         throw;
     } catch (const NotImplemented&) {
-        agent.shutdown();
+        end();
+        throw;
+    } catch (const Error&) {  // a server's, or one of a rank that has ended because of it
+        expect_servers(transport, ranks_from(workers, options.servers));
         throw;
     }
-    agent.shutdown();
 }
 
 }  // namespace dist::trainer

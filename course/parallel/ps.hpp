@@ -61,7 +61,7 @@ class Ps final : public WholeModel {
 /// weights  called on the servers: all weights of the model, as worker 0 has them at first.
 /// train    called on the workers, with an Rpc between all ranks, and the workers.
 ///
-/// Errors   Stop, on every rank, if no worker is left.
+/// Errors   Stop, on every rank, if no worker is left; Error that names the server, if one has died.
 void with_servers(
     const ParallelOptions& options,
     Clock::Duration calls,

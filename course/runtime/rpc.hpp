@@ -75,6 +75,8 @@ class Rpc {
     /// Answers a call, now or later, once: std::logic_error if it has been answered. A call that nobody answers ends at its
     /// deadline.
     using Reply = std::function<void(RpcResult)>;
+    /// What it throws before it has answered is the answer.
+    ///
     /// arguments  are there until the function returns.
     using Function = std::function<Bytes(int caller, std::span<const std::byte> arguments)>;
     using AsyncFunction =

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "course/process/error.hpp"
 #include "course/simulate/simulation.hpp"
@@ -13,6 +14,8 @@ namespace dist::cli {
 namespace {
 
 using Lengths = std::map<std::string, std::set<std::size_t>>;  // of each collective
+using Times = std::vector<std::pair<std::size_t, double>>;     // of each length
+using Ways = std::vector<trainer::Parallel>;
 
 // A ring of p ranks passes p(p-1) messages in a reduce-scatter: on more ranks than these, two lengths have to do.
 constexpr int kEveryLengthUpTo = 128;
@@ -31,15 +34,23 @@ class TrainingRuns {
 
     Trained all() {
         Trained trained;
-        const Training& training = wanted_.training;
+        Training training = wanted_.training;
         for (const int p : wanted_.ranks) {
-            const ExchangeTime time = times_on(p, trained.notes);
-            for (const trainer::Parallel way : wanted_.ways) {
+            const ExchangeTime rings = times_on(p, rings_of(wanted_.ways), training, trained.notes);
+            for (const auto& [way, servers] : lines_of(wanted_)) {
+                const bool ps = way == trainer::Parallel::ps;
+                training.servers = servers;
+                const int workers = workers_of(way, training, p);
+                if (ps && workers < servers) {
+                    continue;  // each server's card is to be what counts, and not the workers'
+                }
                 TrainedStep& step = trained.steps.emplace_back();
                 step.way = way;
+                step.servers = servers;
                 step.ranks = p;
-                step.time = step_on(way, training, p, time);
-                const int workers = workers_of(way, training, p);
+                step.time = step_on(
+                    way, training, p, ps ? times_on(p, {way}, training, trained.notes) : rings
+                );
                 step.images_per_s =
                     workers * static_cast<double>(training.batch) / step.time.step_s;
                 step.efficiency = training.work.step_s() / step.time.step_s * workers / p;
@@ -54,28 +65,38 @@ class TrainingRuns {
     }
 
   private:
-    [[nodiscard]] Lengths lengths_on(int p) const {
+    static Ways rings_of(Ways ways) {
+        std::erase(ways, trainer::Parallel::ps);
+        return ways;
+    }
+
+    static Lengths lengths_on(int p, const Ways& ways, const Training& training) {
         Lengths lengths;
         const ExchangeTime note = [&](const std::string& collective, std::size_t floats) {
             lengths[collective].insert(floats);
             return 0.0;
         };
-        for (const trainer::Parallel way : wanted_.ways) {
-            step_on(way, wanted_.training, p, note);
+        for (const trainer::Parallel way : ways) {
+            step_on(way, training, p, note);
         }
         return lengths;
     }
 
-    ExchangeTime times_on(int p, std::vector<std::string>& notes) {
-        std::map<std::string, std::vector<std::pair<std::size_t, double>>> known;
+    ExchangeTime times_on(
+        int p, const Ways& ways, const Training& training, std::vector<std::string>& notes
+    ) {
+        std::map<std::string, Times> known;
         bool some = false;
-        for (const auto& [collective, lengths] : lengths_on(p)) {
+        for (const auto& [collective, lengths] : lengths_on(p, ways, training)) {
             const std::vector<std::size_t> all(lengths.begin(), lengths.end());
             const std::size_t most =
                 p > kEveryLengthUpTo ? kMostLengths : std::numeric_limits<std::size_t>::max();
             const std::vector<std::size_t> simulated = lengths_to_simulate(all, most);
             some = some || simulated.size() < all.size();
-            known[collective] = run(collective, p, simulated);
+            const bool to_server = collective == "push" || collective == "pull";
+            const int ranks =  // of which one is a server
+                to_server ? workers_of(trainer::Parallel::ps, training, p) + 1 : p;
+            known[collective] = run(collective, ranks, simulated);
         }
         if (some) {
             notes.push_back(fmt::format(
@@ -89,9 +110,11 @@ class TrainingRuns {
         };
     }
 
-    std::vector<std::pair<std::size_t, double>> run(
-        const std::string& collective, int p, const std::vector<std::size_t>& lengths
-    ) {
+    Times run(const std::string& collective, int p, const std::vector<std::size_t>& lengths) {
+        Times& known = known_[{collective, p, lengths}];
+        if (!known.empty()) {
+            return known;
+        }
         std::vector<std::size_t> sizes_bytes;
         sizes_bytes.reserve(lengths.size());
         for (const std::size_t floats : lengths) {
@@ -104,13 +127,9 @@ class TrainingRuns {
             const bool push = collective == "push";
             const bool to_server = push || collective == "pull";
             wanted.collective = !to_server ? collective : push ? "reduce" : "broadcast";
-            wanted.algorithms = {to_server ? "naive" : "ring"};
-            if (to_server) {  // its root is a server
-                wanted.ranks = {workers_of(trainer::Parallel::ps, wanted_.training, p) + 1};
-            }
+            wanted.algorithms = {to_server ? "naive" : "ring"};  // the root is the server
         }
         mine_counts_ = mine_counts_ || collective == mine_;
-        std::vector<std::pair<std::size_t, double>> known;
         for (const simulation::Timed& time : simulate(context_, wanted).times) {
             if (time.wrong > 0) {
                 throw CommandError(
@@ -149,11 +168,23 @@ class TrainingRuns {
 
     Context& context_;
     const TrainingSimulation& wanted_;
+    std::map<std::tuple<std::string, int, std::vector<std::size_t>>, Times> known_;
     std::string mine_;  // the collective that the exercise's answer does
     bool mine_counts_ = false;
 };
 
 }  // namespace
+
+std::vector<TrainedWay> lines_of(const TrainingSimulation& wanted) {
+    std::vector<TrainedWay> lines;
+    for (const trainer::Parallel way : wanted.ways) {
+        const bool ps = way == trainer::Parallel::ps;
+        for (const int servers : ps ? wanted.servers : std::vector{1}) {
+            lines.push_back({way, servers});
+        }
+    }
+    return lines;
+}
 
 std::vector<std::size_t> lengths_to_simulate(
     const std::vector<std::size_t>& lengths, std::size_t most

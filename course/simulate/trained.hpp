@@ -15,8 +15,9 @@ namespace dist::cli {
 struct TrainingSimulation {
     Training training;
     std::vector<trainer::Parallel> ways;
-    std::vector<int> ranks;  // ascending
-    std::string mine;        // an exercise, whose answer takes the ring's place in its collective
+    std::vector<int> ranks;          // ascending
+    std::vector<int> servers = {1};  // of ps; ascending. training.servers is not looked at
+    std::string mine;  // an exercise, whose answer takes the ring's place in its collective
     std::filesystem::path mine_module;  // empty: the references alone
     std::filesystem::path references;
     Cluster cluster;
@@ -28,12 +29,20 @@ struct TrainedStep {
     StepTime time;
     double images_per_s = 0;  // over all ranks
     double efficiency = 0;    // of that, over as many times what one rank does
+    int servers = 1;          // of ps
 };
 
 struct Trained {
     std::vector<TrainedStep> steps;  // by ranks, and by ways
     std::vector<std::string> notes;
 };
+
+/// A way to share the work, and of ps the servers: a line of the picture.
+struct TrainedWay {
+    trainer::Parallel way = trainer::Parallel::average;
+    int servers = 1;
+};
+std::vector<TrainedWay> lines_of(const TrainingSimulation& wanted);
 
 /// To be asked before anything is built.
 /// Errors  as its namesake for collectives

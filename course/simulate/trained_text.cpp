@@ -3,20 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "course/plots/gnuplot.hpp"
 #include "course/simulate/simulated_text.hpp"
+#include "course/simulate/step_limits.hpp"
 
 namespace dist::cli {
 namespace {
 
-std::string_view name_of_way(const TrainedStep& step) {
-    return trainer::way_of(step.way).name;
+bool has_servers(const TrainingSimulation& wanted) {
+    return std::ranges::find(wanted.ways, trainer::Parallel::ps) != wanted.ways.end();
 }
 
 std::string percent_of(double share) {
     return fmt::format("{:.1f} %", 100 * share);
+}
+
+/// Of the ranks; 0 but for ps.
+int servers_of(const TrainedStep& step) {
+    return step.way == trainer::Parallel::ps ? step.servers : 0;
 }
 
 double images_per_s_alone(const Training& training) {
@@ -24,7 +31,7 @@ double images_per_s_alone(const Training& training) {
 }
 
 std::string head_of(const TrainingSimulation& wanted) {
-    const auto& [model, work, batch, bucket_cap_mb, servers, staleness] = wanted.training;
+    const auto& [model, work, batch, bucket_cap_mb, one_server, staleness] = wanted.training;
     constexpr double kMillion = 1e6;
     std::string text = fmt::format(
         "# training {}, {:.1f} million parameters, simulated: {}\n"
@@ -34,10 +41,11 @@ std::string head_of(const TrainingSimulation& wanted) {
         in_seconds(work.data_s), in_seconds(work.forward_s), in_seconds(work.backward_s),
         in_seconds(work.optimizer_s), batch, images_per_s_alone(wanted.training)
     );
-    if (std::ranges::find(wanted.ways, trainer::Parallel::ps) != wanted.ways.end()) {
+    if (has_servers(wanted)) {
         text += fmt::format(
-            "# ps: {} of the ranks {}, weights up to {} steps old\n", servers,
-            servers == 1 ? "is a server" : "are servers", staleness
+            "# ps: {} of the ranks {}, weights up to {} steps old\n",
+            fmt::join(wanted.servers, " or "),
+            wanted.servers.back() == 1 ? "is a server" : "are servers", staleness
         );
     }
     return text;
@@ -59,10 +67,10 @@ std::string trained_line(const TrainedCells& cells, std::size_t columns) {
                                );
 }
 
-TrainedCells trained_cells(const TrainedStep& step) {
+TrainedCells trained_cells(const TrainedStep& step, const TrainingSimulation& wanted) {
     return {
         std::to_string(step.ranks),
-        std::string(name_of_way(step)),
+        name_of(step.way, step.servers, wanted),
         in_seconds(step.time.step_s),
         in_seconds(step.time.communication_s),
         in_seconds(step.time.hidden_s()),
@@ -71,23 +79,38 @@ TrainedCells trained_cells(const TrainedStep& step) {
         percent_of(step.efficiency)};
 }
 
+/// "ps, 8 servers".
+std::string legend_of(const TrainedWay& line, const TrainingSimulation& wanted) {
+    const std::string name(trainer::way_of(line.way).name);
+    return name == name_of(line.way, line.servers, wanted)
+               ? name
+               : fmt::format("{}, {} server{}", name, line.servers, line.servers == 1 ? "" : "s");
+}
+
 /// A panel over the number of ranks: a line for each way, from the same block of data.
 std::string panel_of(
     const TrainingSimulation& wanted, const std::string& title, int column, const std::string& more
 ) {
     std::string curves;
-    for (std::size_t i = 0; i < wanted.ways.size(); ++i) {
+    const std::vector<TrainedWay> lines = lines_of(wanted);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
         const auto style = plots::kStyles[(i + 1) % plots::kStyles.size()];
         curves += fmt::format(
             "{}$way{} using 1:{} with linespoints lw 2 pt {} ps 0.8 lc rgb '{}' title {}",
             i == 0 ? "" : ", \\\n  ", i, column, style.mark, style.colour,
-            plots::quoted(std::string(trainer::way_of(wanted.ways[i]).name))
+            plots::quoted(legend_of(lines[i], wanted))
         );
     }
     return fmt::format("set title {}\n{}plot {}\n", plots::quoted(title), more, curves);
 }
 
 }  // namespace
+
+std::string name_of(trainer::Parallel way, int servers, const TrainingSimulation& wanted) {
+    const std::string name(trainer::way_of(way).name);
+    const bool one_of_several = way == trainer::Parallel::ps && wanted.servers.size() > 1;
+    return one_of_several ? fmt::format("{} {}", name, servers) : name;
+}
 
 std::string table_of(
     const Trained& trained, const TrainingSimulation& wanted, std::size_t columns
@@ -103,8 +126,11 @@ std::string table_of(
         const bool fastest = std::ranges::none_of(trained.steps, [&](const TrainedStep& other) {
             return other.ranks == step.ranks && other.time.step_s < step.time.step_s;
         });
-        text += trained_line(trained_cells(step), columns) +
-                (fastest && wanted.ways.size() > 1 ? "  fastest\n" : "\n");
+        text += trained_line(trained_cells(step, wanted), columns) +
+                (fastest && lines_of(wanted).size() > 1 ? "  fastest\n" : "\n");
+    }
+    if (has_servers(wanted)) {
+        text += limits_table(trained, wanted);
     }
     for (const std::string& note : trained.notes) {
         text += fmt::format("# {}\n", note);
@@ -114,12 +140,13 @@ std::string table_of(
 
 std::string csv_of(const Trained& trained) {
     std::string text =
-        "parallel,ranks,step_s,communication_s,hidden_s,exposed_s,images_per_s,efficiency\n";
+        "parallel,ranks,step_s,communication_s,hidden_s,exposed_s,images_per_s,efficiency,"
+        "servers\n";
     for (const TrainedStep& step : trained.steps) {
         text += fmt::format(
-            "{},{},{},{},{},{},{},{}\n", name_of_way(step), step.ranks, step.time.step_s,
-            step.time.communication_s, step.time.hidden_s(), step.time.exposed_s, step.images_per_s,
-            step.efficiency
+            "{},{},{},{},{},{},{},{},{}\n", trainer::way_of(step.way).name, step.ranks,
+            step.time.step_s, step.time.communication_s, step.time.hidden_s(), step.time.exposed_s,
+            step.images_per_s, step.efficiency, servers_of(step)
         );
     }
     return text;
@@ -132,7 +159,6 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
         {"parameters", training.model.floats()},
         {"batch", training.batch},
         {"bucket_cap_mb", training.bucket_cap_mb},
-        {"servers", training.servers},
         {"staleness", training.staleness},
         {"measured",
          {{"data_s", training.work.data_s},
@@ -144,15 +170,22 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
         {"steps", nlohmann::json::array()},
         {"notes", trained.notes}};
     for (const TrainedStep& step : trained.steps) {
+        const StepLimits limits = limits_of(step, training);
         document["steps"].push_back({
-            {"parallel", name_of_way(step)},
+            {"parallel", trainer::way_of(step.way).name},
             {"ranks", step.ranks},
+            {"servers", servers_of(step)},
             {"step_s", step.time.step_s},
             {"communication_s", step.time.communication_s},
             {"hidden_s", step.time.hidden_s()},
             {"exposed_s", step.time.exposed_s},
             {"images_per_s", step.images_per_s},
             {"efficiency", step.efficiency},
+            {"worker_bytes", limits.worker.bytes},
+            {"worker_card_s", limits.worker.seconds},
+            {"server_bytes", limits.server.bytes},
+            {"server_card_s", limits.server.seconds},
+            {"limit", limits.longest()},
         });
     }
     return document.dump() + "\n";
@@ -160,10 +193,11 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
 
 std::string picture_of(const Trained& trained, const TrainingSimulation& wanted) {
     std::string data;
-    for (std::size_t i = 0; i < wanted.ways.size(); ++i) {
+    const std::vector<TrainedWay> lines = lines_of(wanted);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
         data += fmt::format("$way{} << EOD\n", i);
         for (const TrainedStep& step : trained.steps) {
-            if (step.way == wanted.ways[i]) {
+            if (step.way == lines[i].way && step.servers == lines[i].servers) {
                 data +=
                     fmt::format("{} {} {}\n", step.ranks, step.images_per_s, 100 * step.efficiency);
             }

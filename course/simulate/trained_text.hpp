@@ -7,6 +7,11 @@
 
 namespace dist::cli {
 
+/// "ddp"; of ps its servers, too, where there are several numbers of them: "ps 4".
+std::string name_of(trainer::Parallel way, int servers, const TrainingSimulation& wanted);
+
+/// With ps a second table says what limits a step.
+///
 /// columns  of the window: in a narrow one the table has fewer columns.
 std::string table_of(
     const Trained& trained,

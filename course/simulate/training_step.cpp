@@ -34,7 +34,10 @@ class SimulatedRank {
     void exchange(const char* collective, std::size_t floats) { wait(start(collective, floats)); }
 
     [[nodiscard]] StepTime time() const {
-        return {now_s_, communication_s_, std::max(0.0, now_s_ - computed_s_)};
+        return {
+            .step_s = now_s_,
+            .communication_s = communication_s_,
+            .exposed_s = std::max(0.0, now_s_ - computed_s_)};
     }
 
   private:
@@ -235,9 +238,12 @@ StepTime step_on(Parallel way, const Training& training, int p, const ExchangeTi
         case Parallel::none:
             throw std::invalid_argument("step_on: a way of one process has no messages");
     }
+    const double weights_s = rank.time().communication_s;
     constexpr std::size_t kLossAndAccuracy = 2;  // the trainer averages them after each step
     rank.exchange("all_reduce", kLossAndAccuracy);
-    return rank.time();
+    StepTime whole = rank.time();
+    whole.weights_s = weights_s;
+    return whole;
 }
 
 }  // namespace dist::cli

@@ -5,6 +5,7 @@
 // it. What each way of parallelism does when is in training_step.cpp, a function each, as course/parallel has it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -42,8 +43,9 @@ struct StepTime {
     double step_s = 0;
     double communication_s = 0;  // all collectives, if nothing ran beside them
     double exposed_s = 0;        // of it: while nothing was computed
+    double weights_s = 0;        // of it: gradients and weights, and not the loss
 
-    [[nodiscard]] double hidden_s() const { return communication_s - exposed_s; }
+    [[nodiscard]] double hidden_s() const { return std::max(0.0, communication_s - exposed_s); }
 };
 
 /// Ranks of p that have pictures: all but the servers of ps.

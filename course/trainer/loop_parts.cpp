@@ -10,11 +10,11 @@
 
 #include "course/parallel/autocast.hpp"
 #include "course/parallel/device.hpp"
+#include "course/parallel/fault.hpp"
 #include "course/parallel/flight.hpp"
 #include "course/parallel/stop.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/checkpoint.hpp"
-#include "course/trainer/fault.hpp"
 #include "course/trainer/schedule.hpp"
 #include "course/trainer/snapshot.hpp"
 #include "exercises/03_ring_and_tree/ring_all_reduce.hpp"
@@ -168,9 +168,10 @@ void LoopParts::end_step(const at::Tensor& loss) {
     results_.push_back(at::stack({loss.detach() * steps_in_group, accuracy_ * weight_}));
     record_.seen = seen_after(step_);
     unreported_.push_back(record_);
-    // reading a GPU's numbers waits for all that it was asked for: not in every step, then
+    // reading a GPU's numbers waits for all that it was asked for, and the mean of losses for the slowest worker, whom
+    // others may leave behind: not in every step, then
     constexpr std::size_t kSeldom = 20;
-    if (device_.is_cpu() || unreported_.size() == kSeldom) {
+    if ((device_.is_cpu() && options_.staleness == 0) || unreported_.size() == kSeldom) {
         report_steps();
     }
     const bool at_end = step_ % epoch_steps() == 0 || step_ == steps();  // the loop saves then

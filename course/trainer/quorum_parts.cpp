@@ -7,9 +7,9 @@
 
 #include <torch/utils.h>
 
+#include "course/parallel/fault.hpp"
 #include "course/parallel/together.hpp"
 #include "course/trainer/checkpoint.hpp"
-#include "course/trainer/fault.hpp"
 #include "course/trainer/schedule.hpp"
 
 namespace dist::trainer {

@@ -84,6 +84,10 @@ TEST_CASE("a simulated step takes its work and what rings take by their formula"
             at("ps")["images_per_s"].get<double>() ==
             Approx(64 * (p - 1) / at("ps")["step_s"].get<double>())
         );
+        CHECK(at("ps")["server_bytes"].get<double>() == 2 * (p - 1) * 4 * kFloats);
+        CHECK(at("ps")["server_card_s"].get<double>() == Approx(server_s).epsilon(0.001));
+        CHECK(at("ps")["limit"] == "server's card");
+        CHECK(at("ddp")["limit"] == "compute");
         for (const char* const way : {"average", "ddp", "zero1", "zero2", "zero3"}) {
             const auto step = at(way);
             CHECK(
@@ -91,6 +95,17 @@ TEST_CASE("a simulated step takes its work and what rings take by their formula"
             );
         }
     }
+}
+
+TEST_CASE("each number of servers is a line, where there are as many workers", "[simgrid]") {
+    const Ended ended =
+        train({"--ranks", "4,8", "--parallel", "ps", "--model", "small", "--servers", "1,3"});
+    INFO(ended.output);
+    CHECK(ended.status == 0);
+    CHECK(has(ended.output, "# ps: 1 or 3 of the ranks are servers"));
+    CHECK(has(ended.output, "\n     4 ps 1 "));
+    CHECK(!has(ended.output, "\n     4 ps 3 "));
+    CHECK(has(ended.output, "\n     8 ps 3 "));
 }
 
 TEST_CASE("lengths between others are taken from lines, and that is said", "[simgrid]") {
@@ -150,6 +165,10 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
     refused(
         {"train", "--forward", "1s", "--backward", "1s", "--mine", "hierarchical_all_reduce"},
         "simulate hierarchical_all_reduce --nodes 16 --per-node 8"
+    );
+    refused(
+        {"train", "--forward", "1s", "--backward", "1s", "--servers", "1,x"},
+        "is no number of servers"
     );
     const Ended help = simulate({"train", "--help"});
     CHECK(help.status == 0);

@@ -8,6 +8,7 @@
 
 #include "course/process/error.hpp"
 #include "course/simulate/measured_work.hpp"
+#include "course/simulate/step_limits.hpp"
 #include "course/simulate/trained_text.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
@@ -143,6 +144,29 @@ TEST_CASE("lengths that are not simulated lie on lines between those that are") 
     CHECK(on_the_line({{2, 1.0}}, 2) == 1.0);
 }
 
+TEST_CASE("the limit of a step is what a rank computes, or a card") {
+    const auto limits = [](Parallel way, int ranks, int servers, StepTime time) {
+        const TrainedStep step{.way = way, .ranks = ranks, .time = time, .servers = servers};
+        return limits_of(step, layers(4));
+    };
+    constexpr double kBytes = 4000;
+    // 8 workers and two servers, to each of which go 8 messages of half the floats, and back
+    const StepLimits ps =
+        limits(Parallel::ps, 10, 2, {.step_s = 9, .exposed_s = 6, .weights_s = 4});
+    CHECK(ps.server.bytes == 2 * 8 * kBytes / 2);
+    CHECK(ps.server.seconds == 4);
+    CHECK(ps.worker.bytes == 2 * kBytes);
+    CHECK(ps.worker.seconds == 1);
+    CHECK(ps.compute_s == 3);
+    CHECK(ps.longest() == std::string("server's card"));
+    const StepTime ring{.step_s = 5, .exposed_s = 2, .weights_s = 2};
+    CHECK(limits(Parallel::ddp, 4, 1, ring).worker.bytes == 4 * kBytes * 3 / 4);
+    CHECK(limits(Parallel::zero3, 4, 1, ring).worker.bytes == 6 * kBytes * 3 / 4);
+    CHECK(limits(Parallel::ddp, 4, 1, ring).longest() == std::string("compute"));
+    const StepTime slow{.step_s = 5, .exposed_s = 4, .weights_s = 4};
+    CHECK(limits(Parallel::ddp, 4, 1, slow).longest() == std::string("worker's card"));
+}
+
 TEST_CASE("a log gives the medians of its steps, if they waited for nobody") {
     std::string text;
     for (const auto& [step, forward_s] :
@@ -205,6 +229,6 @@ TEST_CASE("the table of a training names ways, ranks and the fastest") {
     );
     CHECK(has(csv_of(trained), "\nddp,2,0.0"));
     CHECK(has(json_of(trained, wanted), "\"parallel\":\"ddp\",\"ranks\":2"));
-    CHECK(has(csv_of(trained), ",4000,0.5\n"));
+    CHECK(has(csv_of(trained), ",4000,0.5,0\n"));
     CHECK(has(picture_of(trained, wanted), "$way1 using 1:2"));
 }

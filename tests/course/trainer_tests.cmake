@@ -71,6 +71,9 @@ if(LibTorch_FOUND)
   add_test(NAME two_nodes_train
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_nodes_test.sh $<TARGET_FILE:shardlings_cli> train)
   set_tests_properties(two_nodes_train PROPERTIES LABELS "course;trainer" SKIP_RETURN_CODE 77 TIMEOUT 600)
+  add_test(NAME servers_die COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/servers_die_test.sh
+    $<TARGET_FILE:shardlings_cli> $<TARGET_FILE:start_ranks> $<TARGET_FILE:trainer_own>)
+  set_tests_properties(servers_die PROPERTIES LABELS "course;trainer" TIMEOUT 600)
   # files, pipes and terminals; runs that go on
   add_test(NAME train_screen COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_screen_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_screen PROPERTIES LABELS "course;trainer" TIMEOUT 600)

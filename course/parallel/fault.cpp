@@ -1,4 +1,4 @@
-#include "course/trainer/fault.hpp"
+#include "course/parallel/fault.hpp"
 
 #include <csignal>
 #include <cstdlib>

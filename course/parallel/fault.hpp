@@ -1,4 +1,4 @@
-// A fault that a test asks for: this rank dies, stops or throws before a step.
+// A fault that a test asks for: this rank dies, stops or throws before a step, a parameter server as well.
 #pragma once
 
 #include <cstddef>
