@@ -24,6 +24,7 @@ constexpr const char* kBookExample =
     "  ./shardlings book                    # builds what has changed\n"
     "  ./shardlings book --serve            # and shows it: open the line it prints\n"
     "  ./shardlings book --serve --port 0   # on a port that is free\n"
+    "  ./shardlings book --notebooks        # the lessons for Jupyter, whose cells are commands\n"
     "Served, it marks what you have done and what comes next, as `list` does. Only\n"
     "this machine sees it (127.0.0.1). Ctrl-C ends it.\n";
 
@@ -45,6 +46,18 @@ void build_book(const Context& context) {
         );
     }
     fmt::print("{}The book is in build/book/index.html\n", ended.output);
+}
+
+/// Errors  CommandError that says what to install.
+void make_notebooks(Context& context) {
+    const Ended ended =
+        run(context, {"python3", (context.root / "course" / "book" / "notebooks.py").string(),
+                      (context.root / "notebooks_md").string(),
+                      (context.root / "build" / "notebooks").string()});
+    if (!ended.ok()) {
+        throw CommandError(exit_status::kUsage, ended.output);
+    }
+    fmt::print("{}", ended.output);
 }
 
 void serve_book(Context& context, int port) {
@@ -72,8 +85,21 @@ void add_book(Command& app, Context& context) {
     command.add_option("--port", *port, "Where to serve it; 0: a port that is free")
         .between(0, 65535)
         .capture_default_str();
+    auto notebooks = std::make_shared<bool>(false);
+    command.add_flag(
+        "--notebooks", *notebooks,
+        "Make Jupyter notebooks of the lessons in build/notebooks/ instead (jupytext, from PyPI)"
+    );
     command.footer(kBookExample);
-    command.callback([&context, command, serve, port] {
+    command.callback([&context, command, serve, port, notebooks] {
+        if (*notebooks) {
+            if (*serve) {
+                throw UsageError("book: --notebooks makes files for Jupyter; --serve shows the site"
+                );
+            }
+            make_notebooks(context);
+            return;
+        }
         if (command.given("--port") && !*serve) {
             throw UsageError("book: --port is for --serve");
         }
