@@ -24,7 +24,7 @@ LIMIT_S = 60
 # Lines in which PyTorch is another one: program, what, our value, why.
 EXPECTED = [
     ("dead_callee", "graceful shutdown of the others", "returns",
-     "PyTorch's waits for the word of all ranks, until its timeout; ours leaves out those that have died"),
+     "PyTorch's needs the word of all ranks, and fails or waits without it; ours leaves out those that have died"),
     ("gradients_twice", "a third time, the second does not", "returns",
      "PyTorch frees the graph with a pass, but where retain_graph is said; ours keeps it until the context is released"),
     ("gradients_unused", "backward", "returns",
@@ -38,7 +38,7 @@ EXPECTED = [
     ("remote_error", "ranks that it names", "2",
      "PyTorch's text has the traces of all ranks that it passed; ours says where it was thrown first"),
     ("shapes", "strides of a transposed one", "int64 [2]: 2 1",
-     "PyTorch sends the storage, and strides with it; ours the elements in their order"),
+     "PyTorch keeps the strides; ours sends the elements in their order"),
     ("shapes", "requires a gradient without a context", "no",
      "PyTorch sends the flag, of which nothing comes back; ours is in DistAutograd, for calls in a context"),
     ("step_fails", "rank 2 has no such context", "remote error on rank 2",
