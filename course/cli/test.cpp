@@ -13,7 +13,9 @@
 
 #include "course/build/build.hpp"
 #include "course/build/setup.hpp"
+#include "course/check/series.hpp"
 #include "course/cli/command.hpp"
+#include "course/manifest/manifest.hpp"
 #include "course/process/error.hpp"
 #include "course/process/files.hpp"
 #include "course/process/subprocess.hpp"
@@ -91,23 +93,59 @@ std::vector<Part> quick_parts(const Context& context) {
          Document::check}};
 }
 
-std::vector<Part> all_parts(const Context& context) {
+/// Wrong answers and sanitizers take hours: a week has all of them.
+constexpr int kDays = 7;
+
+/// The longest of the course's own tests have one of these labels each: turn_1, turn_2, turn_3.
+constexpr int kTurns = 3;
+
+Share share_of_today() {
+    return {.which = today() % kDays + 1, .of = kDays};
+}
+
+/// "the known wrong ones", or "3/7 of the known wrong ones".
+std::string part_of(const Share& share, const std::string& all) {
+    return share.of == 1 ? all : fmt::format("{}/{} of {}", share.which, share.of, all);
+}
+
+Part unit_tests_of(const Context& context, const Share& share) {
+    Part part = unit_tests(context, "course");
+    if (share.of > 1) {
+        const int turn = (share.which - 1) % kTurns + 1;
+        part.heading += fmt::format(", of the longest those of turn {} of {}", turn, kTurns);
+        part.command.insert(part.command.end(), {"-LE", fmt::format("turn_[^{}]", turn)});
+    }
+    return part;
+}
+
+Part sanitizers_of(const Context& context, const Share& share) {
+    Part part = {
+        "sanitizers",
+        part_of(share, "the solutions") +
+            " with a second seed, under the address and undefined-behaviour sanitizers",
+        {(context.root / "shardlings").string(), "--preset", "debug", "check", "--no-stubs",
+         "--seed", "2", "--json"},
+        Document::check};
+    int place = 0;
+    for (const Exercise& exercise : read_manifest(context.root).exercises) {
+        if (share.has(place++)) {
+            part.command.push_back(exercise.name);
+        }
+    }
+    return part;
+}
+
+std::vector<Part> all_parts(const Context& context, const Share& share) {
     const std::string self = (context.root / "shardlings").string();
-    const std::string share = fmt::format("{}/3", today() % 3 + 1);
+    const std::string text = fmt::format("{}/{}", share.which, share.of);
     std::vector<Part> parts = {
-        unit_tests(context, "course"),
+        unit_tests_of(context, share),
         {"check",
-         fmt::format(
-             "Every exercise: stub, solution, other right answers, and today's third of the known "
-             "wrong ones ({})",
-             share
-         ),
-         {self, "check", "--mutants", "--share", share, "--json"},
+         "Every exercise: stub, solution, other right answers, and " +
+             part_of(share, "the known wrong ones"),
+         {self, "check", "--mutants", "--share", text, "--json"},
          Document::check},
-        {"sanitizers",
-         "Every solution with a second seed, under the address and undefined-behaviour sanitizers",
-         {self, "--preset", "debug", "check", "--no-stubs", "--seed", "2", "--json"},
-         Document::check},
+        sanitizers_of(context, share),
         {"documents",
          "Outputs shown in README and lessons",
          {"bash", "tests/course/lessons_test.sh"}},
@@ -217,7 +255,26 @@ int tests_with(Context& context, const std::string& label) {
     return at == std::string::npos ? 0 : std::atoi(listed.c_str() + at + words.size());
 }
 
-void test(Context& context, bool all) {
+/// The share of a run of --all: "3/7", or "all". Empty: today's.
+Share share_wanted(const std::string& text) {
+    if (text.empty()) {
+        return share_of_today();
+    }
+    const Share share = text == "all" ? Share{} : share_named(text);
+    if (share.of != 1 && share.of != kDays) {
+        throw UsageError(
+            fmt::format("--share {}: it is 1/{} to {}/{}, or all", text, kDays, kDays, kDays)
+        );
+    }
+    return share;
+}
+
+void test(Context& context, bool all, const std::string& share) {
+    if (!all && !share.empty()) {
+        throw UsageError("--share goes with --all");
+    }
+    const std::vector<Part> parts =
+        all ? all_parts(context, share_wanted(share)) : quick_parts(context);
     fs::create_directories(context.root / ".shardlings" / "test");
     ensure_torch(context);
     try {
@@ -232,7 +289,7 @@ void test(Context& context, bool all) {
     build_targets(context, {all ? "course_tests" : "quick_tests"});
 
     Outcome sum;
-    for (const Part& part : all ? all_parts(context) : quick_parts(context)) {
+    for (const Part& part : parts) {
         const Outcome counts = run_part(context, part);
         sum.passed += counts.passed;
         sum.failed += counts.failed;
@@ -247,8 +304,8 @@ void test(Context& context, bool all) {
     if (!all) {
         fmt::print(
             "./shardlings test --all adds {} longer tests of the course, {} other answers, right "
-            "and wrong (of the wrong ones another third each day), every solution under "
-            "sanitizers, and the lessons' outputs. It takes about 45 minutes on two cores.\n",
+            "and wrong (of the wrong ones another seventh each day), solutions under sanitizers, "
+            "and the lessons' outputs. It takes about 40 minutes on two cores.\n",
             tests_with(context, "course") - tests_with(context, "quick"), sum.left_out
         );
     }
@@ -263,10 +320,15 @@ void add_test(Command& app, Context& context) {
     auto all = std::make_shared<bool>(false);
     command.add_flag(
         "--all", *all,
-        "For authors: also the long tests, every solution under sanitizers, the lessons' outputs, "
-        "and a third of the known wrong answers, another one each day (all: check --mutants)"
+        "For authors: also the long tests, the lessons' outputs, solutions under sanitizers, and "
+        "the known wrong answers: of what takes hours, another seventh each day"
     );
-    command.callback([&context, all] { test(context, *all); });
+    auto share = std::make_shared<std::string>();
+    command.add_option(
+        "--share", *share,
+        "With --all: 3/7 for the third of the seven shares, or all (by itself: today's)"
+    );
+    command.callback([&context, all, share] { test(context, *all, *share); });
 }
 
 }  // namespace dist::cli
