@@ -181,7 +181,7 @@ class NodesGame {
         const bool fails = is_bad && !node.is_told;
         const bool can_pay = node.paid < settings_.max_restarts;
         node.paid += fails && can_pay ? 1 : 0;
-        const Verdict verdict = acts(world, event.node, look);
+        Verdict verdict = acts(world, event.node, look);
         if (!verdict && fails && !can_pay && node.agent.end != AgentEnd::failed) {
             return Broken{
                 "a failure without a restart left ends the job",
@@ -271,9 +271,9 @@ class NodesGame {
     void go_on(AgentWorld& world, std::size_t i) const {
         std::vector<NodesEvent> mine;
         add_events(mine, world, i);
-        constexpr What order[] = {What::is_missed, What::comes,     What::starts, What::no_round,
-                                  What::waits,     What::is_killed, What::asks,   What::ends_well};
-        for (const What what : order) {
+        constexpr What kOrder[] = {What::is_missed, What::comes,     What::starts, What::no_round,
+                                   What::waits,     What::is_killed, What::asks,   What::ends_well};
+        for (const What what : kOrder) {
             const auto found = std::ranges::find(mine, what, &NodesEvent::what);
             const bool is_done = what == What::asks && world.nodes[i].lives;
             if (found != mine.end() && !is_done) {
