@@ -82,17 +82,6 @@ std::string winners(const std::map<Point, const Timed*>& best, int ranks) {
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// "6.14 KB", in powers of 1000.
-std::string amount(double bytes) {
-    for (const char* const unit : {"B", "KB", "MB", "GB"}) {
-        if (bytes < 999.5 || unit[0] == 'G') {
-            return fmt::format("{:.{}f} {}", bytes, bytes < 99.95 && unit[0] != 'B' ? 1 : 0, unit);
-        }
-        bytes /= 1000;
-    }
-    return "";
-}
-
 /// "5 WRONG in mean", "fails its test", "fastest"
 std::string verdict_of(const Simulated& simulated, const Timed& time, bool best) {
     if (time.wrong > 0) {
@@ -138,7 +127,7 @@ TimedCells timed_cells(
         time.model_s < 0 ? "-" : in_seconds(time.model_s),
         time.model_s <= 0 || !measured ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
         time.messages < 0 ? "-" : std::to_string(time.messages),
-        sent < 0 ? "-" : amount(static_cast<double>(sent)),
+        sent < 0 ? "-" : in_bytes(static_cast<double>(sent)),
         on_nodes           ? fmt::format("{:.4g}", 1e-9 * bus_bytes / time.seconds)
         : naive == nullptr ? "-"
                            : fmt::format("{:.2f}", naive->seconds / time.seconds)};
@@ -208,6 +197,16 @@ std::string slower_than_formula(const Simulated& simulated) {
 }
 
 }  // namespace
+
+std::string in_bytes(double bytes) {
+    for (const char* const unit : {"B", "KB", "MB", "GB"}) {
+        if (bytes < 999.5 || unit[0] == 'G') {
+            return fmt::format("{:.{}f} {}", bytes, bytes < 99.95 && unit[0] != 'B' ? 1 : 0, unit);
+        }
+        bytes /= 1000;
+    }
+    return "";
+}
 
 std::string in_seconds(double seconds) {
     for (const auto& [factor, unit] : {std::pair{1e6, "us"}, std::pair{1e3, "ms"}}) {

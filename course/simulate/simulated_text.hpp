@@ -8,6 +8,9 @@
 
 namespace dist::cli {
 
+/// "6.14 KB", in powers of 1000.
+std::string in_bytes(double bytes);
+
 /// "2.00 us", "1.52 ms"
 std::string in_seconds(double seconds);
 

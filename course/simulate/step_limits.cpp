@@ -15,7 +15,7 @@ const char* StepLimits::longest() const {
 }
 
 StepLimits limits_of(const TrainedStep& step, const Training& training) {
-    const double n_bytes = static_cast<double>(training.model.floats() * sizeof(float));
+    const auto n_bytes = static_cast<double>(training.model.floats() * sizeof(float));
     StepLimits limits;
     limits.compute_s = step.time.step_s - step.time.exposed_s;
     if (step.way == trainer::Parallel::ps) {
@@ -45,8 +45,8 @@ std::string limits_table(const Trained& trained, const TrainingSimulation& wante
         text += fmt::format(
             "{:>7} {:<10} {:>9}  {:>8} {:>10}  {:>8} {:>10}  {}\n", step.ranks,
             name_of(step.way, step.servers, wanted), in_seconds(limits.compute_s),
-            amount(limits.worker.bytes), in_seconds(limits.worker.seconds),
-            has_server ? amount(bytes) : "-", has_server ? in_seconds(seconds) : "-",
+            in_bytes(limits.worker.bytes), in_seconds(limits.worker.seconds),
+            has_server ? in_bytes(bytes) : "-", has_server ? in_seconds(seconds) : "-",
             limits.longest()
         );
     }

@@ -53,7 +53,7 @@ TEST_CASE("bench ps draws, prints a table, and refuses what leaves no worker", "
     INFO(run.output);
     CHECK(run.status == 0);
     CHECK(contains(run.output, "ps, 2 steps old"));
-    CHECK(contains(run.output, "2 workers with 2 pictures a step, 1 servers"));
+    CHECK(contains(run.output, "2 workers with 2 pictures a step, 1 server;"));
     if (dist::plots::missing_gnuplot().empty()) {
         CHECK(contains(read_file(svg), "with stalls"));
     }

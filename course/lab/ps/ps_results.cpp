@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "course/lab/options.hpp"
@@ -90,7 +91,24 @@ std::string to_json(const PsOptions& options, const PsReport& report) {
     return document.dump(2) + "\n";
 }
 
-/// Curves of the ways with stalls, or without: from columns x and 3 of their data.
+/// "1 server".
+std::string in_servers(int servers) {
+    return fmt::format("{} server{}", servers, servers == 1 ? "" : "s");
+}
+
+constexpr std::size_t kMeanOf =
+    5;  // steps, up to the one that is drawn: single losses go up and down
+
+double mean_loss(const std::vector<PsStep>& steps, std::size_t at) {
+    const std::size_t begin = at + 1 - std::min(at + 1, kMeanOf);
+    double sum = 0;
+    for (std::size_t i = begin; i <= at; ++i) {
+        sum += steps[i].loss;
+    }
+    return sum / static_cast<double>(at + 1 - begin);
+}
+
+/// Curves of the ways with stalls, or without: from columns x and 3 of their data. The first is wide: another may lie on it.
 std::string panel(
     const PsReport& report, bool stalls, const std::string& title, const std::string& label, int x
 ) {
@@ -99,8 +117,8 @@ std::string panel(
         if (report.results[i].stalls == stalls) {
             const auto style = plots::kStyles[(i / 2 + 1) % plots::kStyles.size()];
             curves += fmt::format(
-                "{}$way{} using {}:3 smooth bezier lw 2 lc rgb '{}' title {}",
-                curves.empty() ? "" : ", \\\n  ", i, x, style.colour,
+                "{}$way{} using {}:3 with lines lw {} lc rgb '{}' title {}",
+                curves.empty() ? "" : ", \\\n  ", i, x, i < 2 ? 5 : 2, style.colour,
                 plots::quoted(report.results[i].name)
             );
         }
@@ -161,13 +179,14 @@ std::string to_text(const PsOptions& options, const PsReport& report) {
         return to_json(options, report);
     }
     std::string text = fmt::format(
-        "# {}, {} parameters; {} workers with {} pictures a step, {} servers; {} steps, {} rounds, "
+        "# {}, {} parameters; {} workers with {} pictures a step, {}; {} steps, {} rounds, "
         "ways in turn\n"
         "# stalls: in each step one worker, drawn by seed {}, stands still for {:g} ms\n"
         "{:<18} {:>6} {:>9} {:>11} {:>8} {:>15} {:>10} {:>12} {:>12}\n",
-        options.model, report.parameters, report.workers, options.batch, options.servers,
-        options.steps, options.rounds, options.seed, options.stall_ms, "# way", "stalls", "steps/s",
-        "examples/s", "vs ddp", "(low to high)", "last loss", "busiest MB", "formula MB"
+        options.model, report.parameters, report.workers, options.batch,
+        in_servers(options.servers), options.steps, options.rounds, options.seed, options.stall_ms,
+        "# way", "stalls", "steps/s", "examples/s", "vs ddp", "(low to high)", "last loss",
+        "busiest MB", "formula MB"
     );
     for (const PsResult& result : report.results) {
         const std::vector<double> ratio = ratios(report, result);
@@ -189,29 +208,41 @@ std::string to_text(const PsOptions& options, const PsReport& report) {
 
 std::string gnuplot_script(const PsOptions& options, const PsReport& report) {
     std::string data;
+    double last_s = 0;
+    double most = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < report.results.size(); ++i) {
         data += fmt::format("$way{} << EOD\n", i);
-        std::size_t examples = 0;
-        for (const PsStep& step : curve(report.results[i].runs.front())) {
-            examples +=
-                static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(report.workers);
-            data += fmt::format("{:.5g} {} {:.5g}\n", step.end_s, examples, step.loss);
+        const std::vector<PsStep> steps = curve(report.results[i].runs.front());
+        for (std::size_t step = 0; step < steps.size(); ++step) {
+            const std::int64_t seen =
+                options.batch * report.workers * static_cast<std::int64_t>(step + 1);
+            const double loss = mean_loss(steps, step);
+            data += fmt::format("{:.5g} {} {:.5g}\n", steps[step].end_s, seen, loss);
+            most = std::max(most, loss);
+            least = std::min(least, loss);
         }
+        last_s = std::max(last_s, steps.back().end_s);
         data += "EOD\n";
     }
+    const double margin = 0.05 * (most - least);
+    const std::int64_t examples = options.batch * report.workers * options.steps;
     return fmt::format(
         "set encoding utf8\n"
         "set terminal svg size 1240,820 noenhanced font 'sans-serif,13' background 'white'\n{}"
-        "set multiplot layout 2,2 title {}\nset grid\nset ylabel 'loss'\nset yrange [0:*]\n"
-        "{}{}{}{}unset multiplot\n",
+        "set multiplot layout 2,2 title {}\nset grid\nset ylabel 'loss, mean of {} steps'\n"
+        "set yrange [{:.5g}:{:.5g}]\n"
+        "set xrange [0:{:.5g}]\n{}unset key\nset xrange [0:{}]\n{}"
+        "set xrange [0:{:.5g}]\n{}set xrange [0:{}]\n{}unset multiplot\n",
         data,
         plots::quoted(fmt::format(
-            "{}: {} workers, {} servers; stalls of {:g} ms", options.model, report.workers,
-            options.servers, options.stall_ms
+            "{}: {} workers, {}; stalls of {:g} ms", options.model, report.workers,
+            in_servers(options.servers), options.stall_ms
         )),
-        panel(report, false, "without stalls", "seconds", 1),
-        panel(report, false, "without stalls", "examples", 2),
-        panel(report, true, "with stalls", "seconds", 1),
+        kMeanOf, least - margin, most + margin, 1.02 * last_s,
+        panel(report, false, "without stalls", "seconds", 1), examples,
+        panel(report, false, "without stalls", "examples", 2), 1.02 * last_s,
+        panel(report, true, "with stalls", "seconds", 1), examples,
         panel(report, true, "with stalls", "examples", 2)
     );
 }

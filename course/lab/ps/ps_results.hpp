@@ -16,7 +16,7 @@ struct PsOptions {
     int servers = 1;
     std::vector<std::int64_t> staleness = {0, 2};
     double stall_ms = 40;  // in each step one worker, drawn by the seed, stands still so long
-    double rate = 0.02;
+    double rate = 0.005;
     std::uint64_t seed = 1;
     std::string svg;
     bool json = false;
