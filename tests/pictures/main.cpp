@@ -40,12 +40,12 @@ std::string reason(const TestResult& test) {
 /// Runs every algorithm.
 ///
 /// Errors  CommandError with the first one that did not pass.
-Result run_all(const LaunchOptions& options) {
+Result run_all(const fs::path& executable, const LaunchOptions& options) {
     Context context;
     context.root = REPOSITORY;
     context.preset = fs::path(BUILD_FOLDER).filename();
     const Program program{"pictures", "tests/pictures/main.cpp", 8};
-    const Result result = launch(context, program, PICTURES_TEST, {}, options);
+    const Result result = launch(context, program, executable, {}, options);
     for (const TestResult& test : result.tests) {
         if (test.status != State::pass) {
             throw CommandError(
@@ -64,18 +64,23 @@ void draw_into(const fs::path& folder) {
     fs::remove_all(folder);
     fs::create_directories(folder);
     setenv(dist::diagrams::kEnvPictures, folder.c_str(), 1);
-    run_all({});
+    run_all(PICTURES_TEST, {});
 }
 
+/// A page for each picture; and, where that program was built, for steps of training.
 int write_pages(const fs::path& folder) {
     fs::create_directories(folder);
     int pages = 0;
-    for (const TestResult& test : run_all({.trace = true}).tests) {
-        if (has_messages(test)) {
-            dist::files::write_atomically(
-                folder / (test.name + ".html"), player_page(test, test.name)
-            );
-            ++pages;
+    for (const fs::path executable : {PICTURES_TEST, TRAINING_PICTURES_TEST}) {
+        const bool is_there = fs::exists(executable);
+        for (const TestResult& test :
+             is_there ? run_all(executable, {.trace = true}).tests : std::vector<TestResult>()) {
+            if (has_messages(test)) {
+                dist::files::write_atomically(
+                    folder / (test.name + ".html"), player_page(test, test.name)
+                );
+                ++pages;
+            }
         }
     }
     fmt::print("{}: {} pages\n", folder.string(), pages);
