@@ -109,6 +109,9 @@ inline void adds_to_no_number() {
         REQUIRE(client.answers("03 <2>'/n'", "<2>'-7'"));
         REQUIRE(client.answers("04 <2>'/n' <9223372036854775807>", "<9223372036854775800>"));
         REQUIRE(client.answers("04 <2>'/n' <7>", "<9223372036854775807>"));
+        CHECK(client.answers("04 <4>'/low' <-9223372036854775808>", "<-9223372036854775808>"));
+        CHECK(client.answers("04 <4>'/low' <1>", "<-9223372036854775807>"));
+        CHECK(client.answers("01 <4>'/007' <3>'007' 04 <4>'/007' <1>", "<8>"));
         for (const std::string value :
              {"9223372036854775807", "", "x", "7x", " 7", "7 ", "+7", "0x7", "7.0",
               "9223372036854775808"}) {

@@ -93,6 +93,13 @@ inline void waits_given_up() {
         REQUIRE(other.answers("04 <5>'/late' <1>", "<1>"));
         INFO("its wait timed out, it asked for something else, and then the key came");
         CHECK(client.answers("05 <1> <2>'/a' 02 <2>'/a'", "00 <1>'x'"));
+        INFO("its wait timed out, and half of its next request is there when the key comes");
+        client.sends(bytes("05 <1> <5>'/half'"));
+        REQUIRE(other.answers("05 <0>", "00"));
+        client.sends(bytes("02"));
+        REQUIRE(other.answers("05 <0>", "00"));
+        REQUIRE(other.answers("04 <5>'/half' <1>", "<1>"));
+        CHECK(client.answers("<2>'/a'", "<1>'x'"));
         INFO("its wait timed out, and it sets the key itself");
         client.sends(bytes("05 <1> <4>'/own'"));
         REQUIRE(other.answers("05 <0>", "00"));
