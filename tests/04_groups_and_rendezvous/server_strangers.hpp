@@ -70,6 +70,9 @@ inline void sends_too_much() {
         client.sends("\1" + key + value + "\3" + key);
         INFO("the longest key, and the longest value");
         CHECK((client.reads(value.size()) == value));
+        client.sends("\x09" + key + text("v") + "\3" + key);
+        INFO("the longest value, to which one byte is appended: that is no long request");
+        CHECK(client.reads(value.size() + 1).size() == value.size() + 1);
         std::string keys = number(TcpStoreServer::kMaxKeys);
         for (std::size_t i = 0; i < TcpStoreServer::kMaxKeys; ++i) {
             keys += text("");

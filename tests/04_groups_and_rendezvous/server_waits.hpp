@@ -30,6 +30,8 @@ inline void all_wake_up() {
             REQUIRE(in_step(client));
         }
         CHECK(same_on_wire(old.reads(1), bytes("00")));
+        INFO("a wait for no key: all of none are there");
+        CHECK(other.answers("06 <0>", "00"));
     });
 }
 
@@ -119,6 +121,11 @@ inline void queues() {
             client.answers("0e <2>'/q' <1>'1' 0e <2>'/q' <0> 0e <2>'/q' <1>'3' 10 <2>'/q'", "<3>")
         );
         CHECK(client.answers("05 <1> <2>'/q'", "00"));
+        {
+            INFO("a queue is no key for num_keys, list_keys, get and erase");
+            CHECK(client.answers("07 11 03 <2>'/q' 08 <2>'/q'", "<0> <0> <0> <0>"));
+            CHECK(client.answers("10 <2>'/q'", "<3>"));
+        }
         CHECK(client.answers("0f <2>'/q'", "<1> <1>'1'"));
         CHECK(client.answers("0f <2>'/q'", "<1> <0>"));
         CHECK(client.answers("0f <2>'/q'", "<1> <1>'3'"));
