@@ -111,6 +111,7 @@ fi
 # One line for every 25 packages; all of apt's own words go to the log.
 log=.shardlings/setup.log
 mkdir -p .shardlings
+[ -z "${SUDO_UID:-}" ] || chown "$SUDO_UID:${SUDO_GID:-}" .shardlings # by sudo scripts/setup.sh
 progress() {
     tee "$log" | awk '
         /^[0-9]+ upgraded, / { total = $1 + $3; print "    " total " packages, with what they need" }

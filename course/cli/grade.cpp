@@ -32,6 +32,10 @@ void add_grade(Command& app, Context& context) {
         "--seed", arguments->seed, "Use the inputs SEED, SEED + 1, ... instead of drawn ones"
     );
     command.add_option("--points", arguments->points, "File that says what each exercise is worth");
+    command.add_option(
+        "--due", arguments->due,
+        "File that says when it was due, for whom later, and what a day costs"
+    );
     command
         .add_option(
             "--time-limit", arguments->time_limit_s,
@@ -48,8 +52,11 @@ void add_grade(Command& app, Context& context) {
     command.footer(
         "Each answer is compiled and run in a sandbox, which has no network and does not see your "
         "files. DIR then holds\n"
-        "report.html for people; results.csv; junit.xml; results.json for Gradescope and "
-        "Exercism.\n"
+        "report.html for people; results.csv; canvas.csv; junit.xml; results.json for Gradescope "
+        "and Exercism;\n"
+        "similar/ for tools that look for copies.\n"
+        "A file for --due: due = 2026-12-01T23:59:00+01:00, lost_per_day = 20, and a table "
+        "[exceptions] with lines ada = DATE.\n"
         "What it stops, and what it does not: notebooks_md/grading.md."
     );
     command.callback([&context, arguments] { context.status = grade_all(context, *arguments); });

@@ -13,6 +13,7 @@
 #include "course/process/error.hpp"
 #include "course/process/subprocess.hpp"
 #include "course/report/fold.hpp"
+#include "course/report/problems.hpp"
 #include "course/report/report.hpp"
 #include "course/report/running_line.hpp"
 
@@ -25,6 +26,7 @@ struct Arguments {
     LaunchOptions options;
     bool stand_in = false;
     bool output = false;
+    bool problems = false;
 };
 
 /// The version of the course, for the document; empty without git.
@@ -99,6 +101,8 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     if (context.json) {
         result.course_commit = course_commit(context);
         fmt::print("{}\n", to_json(result));
+    } else if (arguments.problems) {
+        fmt::print("{}", as_problems(result));
     } else {
         Telling telling = what_follows(context, manifest, progress, exercise);
         telling.output = arguments.output;
@@ -137,6 +141,10 @@ void add_run(Command& app, Context& context) {
     );
     command.add_flag(
         "--output", arguments->output, "Show what the program printed, also in tests that pass"
+    );
+    command.add_flag(
+        "--problems", arguments->problems,
+        "One line for each failed test, as compilers write them: for editors"
     );
     command.add_flag("--keep", options.keep, "Keep the run's folder in build/")
         .group("For authors");

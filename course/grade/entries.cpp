@@ -67,7 +67,10 @@ std::vector<std::string> entries_of_folder(
                 refused.push_back(refusal(path, why));
                 continue;
             }
-            take({path, [&](std::size_t most) {
+            const auto changed = std::chrono::floor<std::chrono::seconds>(
+                std::chrono::file_clock::to_sys(at->last_write_time(ignored))
+            );
+            take({path, changed, [&](std::size_t most) {
                       std::ifstream in(at->path(), std::ios::binary);
                       std::string text(most + 1, '\0');
                       in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -88,6 +91,13 @@ using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
 std::string error_of(archive* from) {
     const char* const text = archive_error_string(from);
     return text == nullptr ? "nobody knows why" : text;
+}
+
+std::optional<std::chrono::sys_seconds> changed_at(archive_entry* entry) {
+    if (archive_entry_mtime_is_set(entry) == 0) {
+        return std::nullopt;
+    }
+    return std::chrono::sys_seconds(std::chrono::seconds(archive_entry_mtime(entry)));
 }
 
 /// The entry's bytes, up to `most` and one more.
@@ -153,7 +163,9 @@ std::vector<std::string> entries_of_archive(
             if (const std::string why = why_not(path); !why.empty()) {
                 refused.push_back(refusal(path, why));
             } else {
-                take({path, [&](std::size_t most) { return read_data(from.get(), most); }});
+                take({path, changed_at(entry), [&](std::size_t most) {
+                          return read_data(from.get(), most);
+                      }});
             }
         } else if (archive_entry_filetype(entry) != AE_IFDIR) {
             refused.push_back(refusal(path, "it is no ordinary file"));

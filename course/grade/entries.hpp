@@ -1,8 +1,10 @@
 // The entries of a folder or an archive, one after the other, with what is dangerous in them refused.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,8 @@ namespace dist::cli {
 
 /// One file in there.
 struct Entry {
-    std::string path;  // as it is written; '/' between folders
+    std::string path;                                 // as it is written; '/' between folders
+    std::optional<std::chrono::sys_seconds> changed;  // where somebody noted it
     /// Reads it; at most so many bytes, and one more where it has more.
     std::function<std::string(std::size_t most)> read;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
+#include <regex>
 #include <tinyxml2.h>
 
 namespace dist::cli {
@@ -14,21 +16,6 @@ std::string printable(std::string text) {
         return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
     });
     return text;
-}
-
-std::string cell(std::string text) {
-    text = printable(std::move(text));
-    if (!text.empty() && std::string_view("=+-@\t").find(text.front()) != std::string_view::npos) {
-        text.insert(text.begin(), '\'');
-    }
-    if (text.find_first_of(",\"\n") == std::string::npos) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
 }
 
 std::string number(const Grade& value) {
@@ -133,22 +120,95 @@ struct Counts {
     }
 };
 
+/// Canvas calls what a student has handed in "lovelaceada_LATE_1234_56789_ring": 1234 is the student's ID there.
+std::string id_in_canvas(const std::string& submission) {
+    static const std::regex kNames("[^_]+_(?:LATE_)?([0-9]+)_[0-9]+_.*", std::regex::icase);
+    std::smatch found;
+    return std::regex_match(submission, found, kNames) ? found[1].str() : "";
+}
+
+/// "2 days late: 6 of 10 points count"; empty in time.
+std::string lateness_of(const Grade& record) {
+    const std::string late = late_by(record.value("days_late", 0));
+    return late.empty()
+               ? ""
+               : fmt::format(
+                     "{}: {:g} of {:g} points count", late, counted_of(record), score_of(record)
+                 );
+}
+
+void add_property(tinyxml2::XMLPrinter& out, const char* name, const std::string& value) {
+    out.OpenElement("property");
+    out.PushAttribute("name", name);
+    out.PushAttribute("value", value.c_str());
+    out.CloseElement();
+}
+
 std::string seeds_of(const Grade& record) {
     return fmt::format("{}", fmt::join(record.value("seeds", std::vector<std::uint64_t>()), " "));
 }
 
 }  // namespace
 
+std::string csv_cell(std::string text) {
+    text = printable(std::move(text));
+    if (!text.empty() && std::string_view("=+-@\t").find(text.front()) != std::string_view::npos) {
+        text.insert(text.begin(), '\'');
+    }
+    if (text.find_first_of(",\"\n") == std::string::npos) {
+        return text;
+    }
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return quoted + "\"";
+}
+
 std::string as_csv(const std::vector<Grade>& records) {
-    std::string text = "submission,exercise,status,score,max,first_failed,detail,seeds,flags\n";
+    std::string text =
+        "submission,exercise,status,score,max,first_failed,detail,seeds,flags,counted,days_late\n";
     for (const Grade& record : records) {
         const FirstFailed failed = first_failed(record);
         text += fmt::format(
-            "{},{},{},{},{},{},{},{},{}\n", cell(submission_of(record)), exercise_of(record),
-            name_of(state_in(record)), number(record.at("score")), number(record.at("max_score")),
-            cell(failed.test), cell(failed.message), seeds_of(record),
-            cell(fmt::format("{}", fmt::join(flags_of(record), "; ")))
+            "{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(submission_of(record)),
+            exercise_of(record), name_of(state_in(record)), number(record.at("score")),
+            number(record.at("max_score")), csv_cell(failed.test), csv_cell(failed.message),
+            seeds_of(record), csv_cell(fmt::format("{}", fmt::join(flags_of(record), "; "))),
+            number(record.value("counted", Grade())), number(record.value("days_late", Grade()))
         );
+    }
+    return text;
+}
+
+std::string as_canvas(const std::vector<Grade>& records) {
+    std::vector<std::string> exercises;
+    std::map<std::string, std::map<std::string, const Grade*>> rows;
+    std::map<std::string, std::string> worth;
+    for (const Grade& record : records) {
+        const std::string exercise = exercise_of(record);
+        if (std::ranges::find(exercises, exercise) == exercises.end()) {
+            exercises.push_back(exercise);
+        }
+        rows[submission_of(record)][exercise] = &record;
+        worth[exercise] = number(record.at("max_score"));
+    }
+    std::string text = "Student,ID,SIS User ID,SIS Login ID,Section";
+    std::string points = "\n    Points Possible,,,,";
+    for (const std::string& exercise : exercises) {
+        text += "," + exercise;
+        points += "," + worth[exercise];
+    }
+    text += points + "\n";
+    for (const auto& [name, its] : rows) {
+        const std::string id = id_in_canvas(name);
+        text += fmt::format("{},{},,{},", csv_cell(name), id, id.empty() ? csv_cell(name) : "");
+        for (const std::string& exercise : exercises) {
+            const auto found = its.find(exercise);
+            text +=
+                "," + (found == its.end() ? "" : number(found->second->value("counted", Grade())));
+        }
+        text += "\n";
     }
     return text;
 }
@@ -187,10 +247,10 @@ std::string as_junit(const std::vector<Grade>& records) {
         out.PushAttribute("timestamp", record.value("started_at", "").substr(0, 19).c_str());
         out.PushAttribute("hostname", "localhost");
         out.OpenElement("properties");
-        out.OpenElement("property");
-        out.PushAttribute("name", "seeds");
-        out.PushAttribute("value", seeds_of(record).c_str());
-        out.CloseElement();
+        add_property(out, "seeds", seeds_of(record));
+        add_property(out, "score", number(record.at("score")));
+        add_property(out, "max_score", number(record.at("max_score")));
+        add_property(out, "counted", number(record.value("counted", Grade())));
         out.CloseElement();
         for (const Grade& test : tests_of(record)) {
             add_test(out, record, test);
@@ -216,9 +276,9 @@ std::string as_gradescope(const std::vector<Grade>& records) {
             {"status", state == State::pass ? "passed" : "failed"},
             {"output_format", "text"}};
         if (counts(record)) {
-            test["score"] = record["score"];
+            test["score"] = counted_of(record);
             test["max_score"] = record["max_score"];
-            score += score_of(record);
+            score += counted_of(record);
         } else {
             test["score"] = 0;
             test["max_score"] = 0;
@@ -229,6 +289,9 @@ std::string as_gradescope(const std::vector<Grade>& records) {
         }
         if (!failed.message.empty()) {
             text += "\n" + failed.message;
+        }
+        if (const std::string late = lateness_of(record); !late.empty()) {
+            text += "\n" + late;
         }
         for (const Grade& one : record.at("tests")) {
             if (one.value("name", "") == failed.test && !failed.test.empty()) {

@@ -8,9 +8,17 @@
 
 namespace dist::cli {
 
-/// A row for each record: submission, exercise, status, score, max, first_failed, detail, seeds, flags. A spreadsheet takes no
-/// cell of it for a formula.
+/// A text as a cell of a CSV table. A spreadsheet takes it for no formula.
+std::string csv_cell(std::string text);
+
+/// A row for each record: submission, exercise, status, score, max, first_failed, detail, seeds, flags, counted (what is left of
+/// the score of those who were late), days_late. A spreadsheet takes no cell of it for a formula.
 std::string as_csv(const std::vector<Grade>& records);
+
+/// The gradebook that Canvas imports: a row for each submission, a column with the points that count for each exercise, above them
+/// what each is worth. A student is told by the ID that Canvas puts into the names of what it hands out, or else by the
+/// submission's name, as login.
+std::string as_canvas(const std::vector<Grade>& records);
 
 /// A <testsuite> for each record (Jenkins' junit-4.xsd): wrong answers and forbidden calls are failures, all
 /// other ends are errors, and what was skipped is skipped.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <map>
 
 #include "course/files/atomic_file.hpp"
 #include "course/grade/formats.hpp"
+#include "course/grade/similarity.hpp"
 #include "course/process/files.hpp"
 
 namespace dist::cli {
@@ -76,6 +76,7 @@ void Gradebook::write_all(
     const std::vector<Grade>& records, const std::vector<std::string>& notes
 ) {
     put("results.csv", as_csv(records));
+    put("canvas.csv", as_canvas(records));
     put("junit.xml", as_junit(records));
     put("report.html", as_html(records, notes));
     std::map<std::string, std::vector<Grade>> of;
@@ -87,6 +88,22 @@ void Gradebook::write_all(
     for (const auto& [name, its] : of) {
         put(fs::path("gradescope") / (name + ".json"), as_gradescope(its));
     }
+}
+
+void Gradebook::write_similar(
+    const std::string& exercise,
+    const std::string& stub,
+    const std::map<std::string, std::string>& answers
+) {
+    const fs::path folder = fs::path("similar") / exercise;
+    std::string list = "filename,full_name\n";
+    for (const auto& [submission, text] : answers) {
+        const std::string name = file_name(submission) + ".cpp";
+        put(folder / name, normalised(text));
+        list += csv_cell(name) + "," + csv_cell(submission) + "\n";
+    }
+    put(folder / "info.csv", list);
+    put(fs::path("similar/stubs") / (exercise + ".cpp"), normalised(stub));
 }
 
 }  // namespace dist::cli

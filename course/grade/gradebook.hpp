@@ -2,12 +2,14 @@
 //
 //     grading.json              the seeds, drawn when grading began
 //     native/NAME/EXERCISE.json what all others are made from
-//     results.csv, junit.xml, report.html
+//     results.csv, canvas.csv, junit.xml, report.html
+//     similar/EXERCISE/NAME.cpp, info.csv; similar/stubs/EXERCISE.cpp
 //     gradescope/NAME.json      exercism/NAME/EXERCISE.json
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -36,6 +38,13 @@ class Gradebook {
 
     /// Everything that is made of records.
     void write_all(const std::vector<Grade>& records, const std::vector<std::string>& notes);
+
+    /// An exercise's answers, by submission, without comments and layout, for tools that look for copies.
+    void write_similar(
+        const std::string& exercise,
+        const std::string& stub,
+        const std::map<std::string, std::string>& answers
+    );
 
   private:
     [[nodiscard]] std::filesystem::path native(

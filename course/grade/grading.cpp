@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
+#include <map>
 #include <random>
 #include <set>
 
 #include "course/build/setup.hpp"
+#include "course/grade/due.hpp"
 #include "course/grade/formats.hpp"
 #include "course/grade/gradebook.hpp"
 #include "course/grade/grader.hpp"
@@ -82,6 +84,7 @@ class Grading {
           asked_(options),
           manifest_(read_manifest(context.root)),
           points_(options.points.empty() ? Points() : read_points(options.points, manifest_)),
+          due_(options.due.empty() ? std::nullopt : std::optional(read_due(options.due))),
           submissions_(read_submissions(options.submissions, manifest_)),
           exercises_(exercises_to_grade(manifest_, options.exercises, submissions_)),
           book_(options.out) {}
@@ -198,7 +201,7 @@ class Grading {
             static_cast<std::size_t>(asked_.jobs), open.size(),
             [&](std::size_t i) {
                 Grade record = grader.grade(*open[i]->exercise, *open[i]->submission);
-                give_points(record, points_);
+                give(record, *open[i]->submission);
                 book_.write(record);
                 open[i]->record = std::move(record);
             },
@@ -216,6 +219,11 @@ class Grading {
                 }
             }
         );
+    }
+
+    void give(Grade& record, const Submission& submission) const {
+        give_points(record, points_);
+        give_counted(record, due_, submission.changed);
     }
 
     /// Only what is surely complete: threads are at work on what comes behind.
@@ -237,7 +245,7 @@ class Grading {
         std::vector<Grade> records;
         for (Item& item : items_) {
             if (!item.record.is_null()) {
-                give_points(item.record, points_);
+                give(item.record, *item.submission);
                 book_.write(item.record);
                 records.push_back(item.record);
             }
@@ -249,6 +257,7 @@ class Grading {
         constexpr double kNearly = 0.9;
         for (const Exercise* exercise : exercises_) {
             const std::string stub = committed_stub(context_, *exercise).value_or("");
+            std::map<std::string, std::string> answers;
             std::vector<std::pair<Item*, Fingerprint>> all;
             for (Item& item : items_) {
                 const auto file = item.submission->files.find(exercise->name);
@@ -256,8 +265,10 @@ class Grading {
                     !item.record.is_null()) {
                     item.record["similar_to"] = Grade::array();
                     all.emplace_back(&item, Fingerprint(file->second, stub));
+                    answers[item.submission->name] = file->second;
                 }
             }
+            book_.write_similar(exercise->name, stub, answers);
             for (const auto& [item, text] : all) {
                 for (const auto& [other, its_text] : all) {
                     const double share = item == other ? 0 : text.shared_with(its_text);
@@ -278,6 +289,15 @@ class Grading {
                 all.push_back(submission.name + ": " + note);
             }
         }
+        for (const auto& dates :
+             {due_ ? due_->exceptions : Dates(), due_ ? due_->handed_in : Dates()}) {
+            for (const auto& [name, date] : dates) {
+                if (std::ranges::find(submissions_, name, &Submission::name) ==
+                    submissions_.end()) {
+                    all.push_back(name + ": has a date in " + asked_.due + ", and no submission");
+                }
+            }
+        }
         return all;
     }
 
@@ -289,7 +309,9 @@ class Grading {
         std::size_t ours = 0;
         for (const Submission& submission : submissions_) {
             double score = 0;
+            double counted = 0;
             double most = 0;
+            int days = 0;
             std::string others;
             for (const Item& item : items_) {
                 if (item.submission != &submission) {
@@ -297,6 +319,8 @@ class Grading {
                 }
                 const State state = state_in(item.record);
                 score += score_of(item.record);
+                counted += counted_of(item.record);
+                days = item.record.value("days_late", 0);
                 most += max_score_of(item.record);
                 ours += state == State::harness_error ? 1U : 0U;
                 if (state != State::pass) {
@@ -305,15 +329,24 @@ class Grading {
                     );
                 }
             }
+            std::string late;
+            if (days > 0) {
+                late = fmt::format(
+                    "{}: {:g} count{}", late_by(days), counted, others.empty() ? "" : "; "
+                );
+            }
             fmt::print(
-                "{:{}}  {:>4g} of {:<4g} {}\n", submission.name, longest, score, most, others
+                "{:{}}  {:>4g} of {:<4g} {}{}\n", submission.name, longest, score, most, late,
+                others
             );
         }
         for (const std::string& note : notes()) {
             fmt::print("to look at: {}\n", note);
         }
         fmt::print(
-            "{} written: results.csv, report.html, junit.xml, gradescope, exercism\n", asked_.out
+            "{} written: results.csv, report.html, canvas.csv, junit.xml, gradescope, exercism, "
+            "similar\n",
+            asked_.out
         );
         if (ours > 0) {
             std::fflush(stdout);
@@ -332,6 +365,7 @@ class Grading {
     const GradingOptions& asked_;
     Manifest manifest_;
     Points points_;
+    std::optional<Due> due_;
     std::vector<Submission> submissions_;
     std::vector<const Exercise*> exercises_;
     Gradebook book_;

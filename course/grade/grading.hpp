@@ -14,6 +14,7 @@ struct GradingOptions {
     std::string out;
     std::vector<std::string> exercises;
     std::string points;
+    std::string due;
     int jobs = 1;
     int seeds = 1;
     std::uint64_t seed = 0;  // the first of them, when it is given

@@ -34,6 +34,14 @@ double score_of(const Grade& record) {
     return counts(record) ? record["score"].get<double>() : 0;
 }
 
+double counted_of(const Grade& record) {
+    return counts(record) ? record.value("counted", score_of(record)) : 0;
+}
+
+std::string late_by(int days) {
+    return days == 0 ? "" : fmt::format("{} day{} late", days, days == 1 ? "" : "s");
+}
+
 double max_score_of(const Grade& record) {
     return counts(record) ? record.value("max_score", 0.0) : 0;
 }

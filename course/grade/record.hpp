@@ -25,7 +25,11 @@ struct FirstFailed {
 FirstFailed first_failed(const Grade& record);
 /// Whether it counts: what was skipped, or failed through no fault of the answer, does not.
 bool counts(const Grade& record);
+/// Its points, without regard to when it came; and what counts of them.
 double score_of(const Grade& record);
+double counted_of(const Grade& record);
+/// "2 days late"; empty in time.
+std::string late_by(int days);
 double max_score_of(const Grade& record);
 std::vector<std::string> flags_of(const Grade& record);
 

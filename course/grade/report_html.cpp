@@ -136,7 +136,9 @@ std::string table(const Axes& axes) {
     for (const std::string& submission : axes.submissions) {
         text += fmt::format("<tr><th scope=\"row\">{}</th>", escaped(submission));
         double score = 0;
+        double counted = 0;
         double most = 0;
+        int days = 0;
         for (const std::string& exercise : axes.exercises) {
             const auto found = axes.at.find({submission, exercise});
             if (found == axes.at.end()) {
@@ -146,6 +148,8 @@ std::string table(const Axes& axes) {
             const Grade& record = *found->second;
             const State state = state_in(record);
             score += score_of(record);
+            counted += counted_of(record);
+            days = record.value("days_late", 0);
             most += max_score_of(record);
             text += fmt::format(
                 R"(<td><a class="{}" href="#{}" aria-label="{}, {}: {}">{}{}</a></td>)",
@@ -153,7 +157,9 @@ std::string table(const Axes& axes) {
                 word_of(record), word_of(record), flags_of(record).empty() ? "" : " ⚑"
             );
         }
-        text += fmt::format("<td class=\"number\">{:g} / {:g}</td></tr>\n", score, most);
+        const std::string late =
+            days == 0 ? "" : fmt::format("<br>{}: {:g} count", late_by(days), counted);
+        text += fmt::format("<td class=\"number\">{:g} / {:g}{}</td></tr>\n", score, most, late);
     }
     return text + "</tbody></table></div>\n";
 }

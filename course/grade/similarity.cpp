@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 namespace dist::cli {
 namespace {
@@ -24,6 +25,14 @@ bool is_name(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
+/// Behind the text in quotes that begins here.
+std::size_t end_of_text(std::string_view text, std::size_t at) {
+    for (++at; at < text.size() && text[at] != '"'; ++at) {
+        at += text[at] == '\\' ? 1U : 0U;
+    }
+    return std::min(at + 1, text.size());
+}
+
 /// The program as words: keywords and what MPI and the course are called by, "n" for any other name, "1" for numbers, and every
 /// sign by itself. Comments, includes and layout are gone.
 std::vector<std::string> words_of(std::string_view text) {
@@ -35,9 +44,8 @@ std::vector<std::string> words_of(std::string_view text) {
         } else if (text.substr(at).starts_with("/*")) {
             at = std::min(text.find("*/", at), text.size() - 2) + 2;
         } else if (c == '"') {
-            const std::size_t end = text.find('"', at + 1);
             words.emplace_back("\"");
-            at = end == std::string_view::npos ? text.size() : end + 1;
+            at = end_of_text(text, at);
         } else if (is_name(c)) {
             std::size_t end = at;
             while (end < text.size() && is_name(text[end])) {
@@ -74,6 +82,32 @@ std::vector<std::size_t> marks_of(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string normalised(std::string_view text) {
+    std::string program;
+    for (std::size_t at = 0; at < text.size();) {
+        if (text.substr(at).starts_with("//") || text[at] == '#') {
+            at = std::min(text.find('\n', at), text.size());
+        } else if (text.substr(at).starts_with("/*")) {
+            at = std::min(text.find("*/", at), text.size() - 2) + 2;
+        } else if (text[at] == '"') {
+            const std::size_t end = end_of_text(text, at);
+            program += text.substr(at, end - at);
+            at = end;
+        } else {
+            program += text[at++];
+        }
+    }
+    std::string lines;
+    std::istringstream in(program);
+    for (std::string line; std::getline(in, line);) {
+        line.erase(line.find_last_not_of(" \t\r") + 1);
+        if (!line.empty()) {
+            lines += line + "\n";
+        }
+    }
+    return lines;
+}
 
 Fingerprint::Fingerprint(std::string_view text, std::string_view stub) {
     const std::vector<std::size_t> given_list = marks_of(words_of(stub));

@@ -20,4 +20,7 @@ class Fingerprint {
     std::vector<std::size_t> marks_;  // sorted
 };
 
+/// A program without comments, includes and empty lines, for tools that look for copies among many.
+std::string normalised(std::string_view text);
+
 }  // namespace dist::cli

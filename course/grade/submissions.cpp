@@ -101,6 +101,7 @@ Submission read_submission(const fs::path& place, const std::string& name, const
             submission.files.erase(exercise);
         }
         places[exercise].push_back(entry.path);
+        submission.changed = std::max(submission.changed, entry.changed);
     };
     try {
         for (std::string& sentence : for_each_entry(place, take)) {

@@ -1,8 +1,10 @@
 // What students handed in: a folder with a folder or an archive for each of them.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ struct Submission {
     std::map<std::string, std::string> files;
     /// Why an exercise has none, though there is something: two files that differ.
     std::map<std::string, std::string> unclear;
+    /// The time of the newest of these files, where somebody noted it.
+    std::optional<std::chrono::sys_seconds> changed;
     /// What was not taken, and what an instructor should look at; a sentence each.
     std::vector<std::string> notes;
 };

@@ -228,7 +228,10 @@ inline void gets_what_comes_and_goes(const StoreKinds& kinds) {
             }
             return count;
         });
-        INFO("a thread sets a value and erases it, again and again, and others get it");
+        INFO(
+            "a thread sets \"v\" and erases it, again and again, and others get it: how many got "
+            "something else"
+        );
         CHECK(std::accumulate(got.begin(), got.end(), 0) == 0);
     });
 }

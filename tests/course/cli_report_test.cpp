@@ -5,6 +5,7 @@
 #include "course/judge/explain.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/report/failure_text.hpp"
+#include "course/report/problems.hpp"
 #include "course/report/report.hpp"
 #include "tests/course/cli_support.hpp"
 #include "tests/harness/catch2.hpp"
@@ -323,4 +324,45 @@ TEST_CASE("a failed run is reported with the check, the command to repeat it and
     CHECK(has(text, "./shardlings hint send_recv"));
     CHECK(text.ends_with("Edit:                 exercises/01_point_to_point/send_recv.cpp\n"));
     CHECK_FALSE(has(text, "\033"));
+}
+
+TEST_CASE("for editors, each failed test is a line as compilers write it") {
+    Result result;
+    result.source = "exercises/01_point_to_point/ring_shift.cpp";
+    result.status = State::fail;
+    TestResult passes;
+    passes.name = "it passes";
+    passes.status = State::pass;
+    TestResult fails;
+    fails.name = "it fails";
+    fails.status = State::fail;
+    fails.where = "patterns.cpp:61";  // of the test
+    fails.per_rank.push_back(standing(0, Phase::threw));
+    fails.per_rank.back().message = "rank 0: wrong\n  7 floats\n";
+    TestResult hangs = fails;
+    hangs.name = "it hangs";
+    hangs.status = State::hang;
+    hangs.message = "0 waits for 1";
+    hangs.per_rank.back().where = "ring_shift.cpp:20";
+    result.tests = {passes, fails, hangs};
+    CHECK(
+        as_problems(result) ==
+        "exercises/01_point_to_point/ring_shift.cpp:1: error: it fails: rank 0: wrong   7 floats\n"
+        "exercises/01_point_to_point/ring_shift.cpp:20: error: it hangs: 0 waits for 1\n"
+    );
+    result.status = State::not_started;
+    CHECK_FALSE(has(as_problems(result), "it hangs"));
+    result.as = "tests/mutants/01_point_to_point/ring_shift/receive_first.diff";
+    result.tests = {hangs};
+    result.tests[0].per_rank.back().where = "receive_first.cpp:8";
+    CHECK(has(as_problems(result), "/receive_first.diff:8: error: it hangs"));
+    result.tests = {passes};
+    result.status = State::harness_error;
+    result.message = "no mpirun";
+    CHECK(has(as_problems(result), ".diff:1: error: no mpirun\n"));
+    result.status = State::pass;
+    CHECK(as_problems(result).empty());
+    result.status = State::build_error;
+    result.build_log = "/tmp/bad.cpp:1:9: error: expected\n";
+    CHECK(as_problems(result) == result.build_log);
 }

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <tinyxml2.h>
 #include <unistd.h>
 #include <vector>
 
+#include "course/grade/due.hpp"
 #include "course/grade/formats.hpp"
 #include "course/grade/gradebook.hpp"
 #include "course/grade/points.hpp"
@@ -65,6 +67,7 @@ Grade record_of(const std::string& submission, const std::string& exercise, Stat
     record["seeds"] = {1, 123456789012345};
     record["flags"] = Grade::array();
     give_points(record, {});
+    give_counted(record, std::nullopt, std::nullopt);
     return record;
 }
 
@@ -110,11 +113,14 @@ TEST_CASE("a spreadsheet gets a row for each record, and no formula") {
     records[2]["submission"]["id"] = "=cmd|' /C calc'!A0";
     const auto lines = lines_of(as_csv(records));
     REQUIRE(lines.size() == records.size() + 1);
-    CHECK(lines[0] == "submission,exercise,status,score,max,first_failed,detail,seeds,flags");
+    CHECK(
+        lines[0] ==
+        "submission,exercise,status,score,max,first_failed,detail,seeds,flags,counted,days_late"
+    );
     CHECK(
         lines[1] ==
         "ada pass,ring_shift,pass,1,1,,,1 123456789012345,nearly the same text as that of bob <i> "
-        "(97 %)"
+        "(97 %),1,"
     );
     CHECK(has(
         lines[3],

@@ -1,5 +1,5 @@
 # Grading: what is read, what is refused, what is written; and the whole of it, over the corpus of cheats.
-add_executable(grade_test EXCLUDE_FROM_ALL cli_vet_test.cpp grade_submissions_test.cpp grade_formats_test.cpp)
+add_executable(grade_test EXCLUDE_FROM_ALL cli_vet_test.cpp grade_submissions_test.cpp grade_formats_test.cpp grade_due_test.cpp)
 target_link_libraries(grade_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json
   LibArchive::LibArchive tinyxml2::tinyxml2)
 compile_together(grade_test)
