@@ -172,8 +172,8 @@ class Rendezvous {
 
     /// Leaves its round, if it is in one, and waits for a newer one, for join_timeout from now.
     ///
-    /// Errors  RendezvousClosed; Timeout, which names the rendezvous, and says how many other
-    ///         members there were. The node is off all lists then.
+    /// Errors  RendezvousClosed. Timeout, which names the rendezvous, and says how many other
+    ///         members there were: then the node is off all lists.
     RendezvousRound next_round();
 
     /// Tells the others that this node lives, and returns whether its round still holds. It does

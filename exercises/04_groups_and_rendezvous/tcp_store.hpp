@@ -23,7 +23,7 @@ namespace dist {
 class TcpStore : public Store {
   public:
     /// Connects, and tries again while nobody listens there, or the connection breaks before the first answer: servers may
-    /// start later than clients. It waits 10 ms before the second try, and then twice as long each time, up to 1 s.
+    /// start later than clients. It waits 10 ms before the second try, then twice as long each time, at least up to 1 s.
     ///
     /// host     a name or an address: "localhost", "127.0.0.1".
     /// timeout  for how long it tries to connect, and how long get() waits.

@@ -65,7 +65,7 @@ enum class StoreOp : unsigned char {
 ///
 /// The server disconnects a client that speaks another language, adds to what is no number (Store::add), or sends what is
 /// too long: as soon as it reads the length. All others notice nothing. A queue that holds something counts as a key that
-/// has a value, for wait and check.
+/// has a value for wait and check, and for no other request.
 ///
 /// Cost    one thread, however many clients there are.
 /// Source  PyTorch, torch/csrc/distributed/c10d/TCPStoreBackend.cpp and TCPStoreLibUvBackend.cpp.

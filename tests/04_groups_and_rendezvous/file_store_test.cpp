@@ -85,7 +85,7 @@ TEST_CASE("a call that waits in vain ends after its timeout, not before, and soo
     times_out_in_time({kEach, kPrefix});
 }
 
-TEST_CASE("a timeout ends a wait also while other keys come") {
+TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
     times_out_amid_others({kEach});
 }
 
@@ -240,10 +240,18 @@ TEST_CASE("a PrefixStore calls the other store with the prefix and a slash befor
         CHECK_FALSE(whole.check({"a/k"}));
         CHECK_FALSE(part.check({"last", "k"}));
         CHECK_FALSE(part.check({"k", "last"}));
+        const auto names_its_key = [&](const std::string& call, const CallEnd& end) {
+            INFO(call << " names the key as it stands in the whole store; the text: " << end.text);
+            const bool named = end.text.find("a/gone") != std::string::npos;
+            CHECK(named);
+        };
         const CallEnd get = end_of([&] { return part.get("gone"); });
         CHECK(get.how == kTimedOut);
-        const bool names_the_key = get.text.find("a/gone") != std::string::npos;
-        CHECK(names_the_key);
+        names_its_key("get", get);
+        names_its_key("wait", end_of([&] { return part.wait({"last", "gone"}, 5ms), ""; }));
+        whole.set("a/gone", "no number");
+        names_its_key("add", end_of([&] { return std::to_string(part.add("gone", 1)); }));
+        CHECK(part.erase("gone"));
         const auto wait = [&](const std::vector<std::string>& keys) {
             return end_of([&] { return part.wait(keys, 5ms), ""; }).how;
         };

@@ -56,7 +56,7 @@ TEST_CASE("a call that waits in vain ends after its timeout, not before, and soo
     times_out_in_time(kStores);
 }
 
-TEST_CASE("a timeout ends a wait also while other keys come") {
+TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
     times_out_amid_others(kStores);
 }
 

@@ -296,6 +296,20 @@ TEST_CASE("hierarchical_all_reduce throws dist::Error if a message fails") {
     reports_failures(attempt(some_per_node), {4, 3, 6});
 }
 
+TEST_CASE("hierarchical_all_reduce throws dist::Error if a message to another node fails") {
+    on_ranks({4, 6}, [](const Communicator& comm) {
+        const Nodes nodes = nodes_of(2, comm);
+        std::vector<float> data(comm.size() * 2U);
+        const auto call = [&] { hierarchical_all_reduce(data, ReduceOp::sum, nodes); };
+        const Traffic all = record(comm, call);
+        const long messages = all.messages_sent + all.messages_received;
+        INFO("the last message of the step in the middle fails, on every rank: it went across");
+        const FailingMessage failing(messages / 2);
+        const Answer got = answer(comm, call);
+        CHECK(got.what == (messages > 0 ? kError : kReturned));
+    });
+}
+
 TEST_CASE("hierarchical_all_reduce is right on 11 ranks", "[many]") {
     on_many_ranks(attempt([](int p) { return p; }));
     on_many_ranks(attempt([](int) { return 1; }));

@@ -15,7 +15,10 @@ inline void counts_up() {
         scene.act("b");
         const std::int64_t member = scene.state.members["a"];
         const std::int64_t waiting = scene.state.waiting["b"];
-        INFO("the first count: " << member << " and " << waiting);
+        INFO(
+            "a is a member, and b waits; the first counts: " << member << " and " << waiting
+                                                             << ", then 4, 5 and 30 s later"
+        );
         CHECK(member == 1);
         CHECK(waiting == 1);
         scene.pass(4s, {"a", "b"});
@@ -141,7 +144,8 @@ inline void is_a_function() {
             CHECK(first.state == again.state);
             CHECK(first.action == again.action);
             CHECK(other.state == other_again.state);
-            CHECK(!(first.state == other.state));  // b is dead
+            INFO("in between, b had not counted up for 15 s: it goes, and a stays");
+            CHECK(!(first.state == other.state));
             CHECK(observe(view, other.state, 101s) == observe(view, other.state, 101s));
         }
     });

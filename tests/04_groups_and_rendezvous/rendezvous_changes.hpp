@@ -166,6 +166,13 @@ inline void is_closed() {
         CHECK(scene.state.round == 2);
         check_action(scene, scene.act("a"), Action::closed);
     });
+    scene(nodes(3, 3), [](Scene& scene) {
+        scene.all_act({"a", "b"});
+        check_action(scene, scene.act("c", Wish::close), Action::done);
+        check_members(scene, {"a", "b"});
+        check_action(scene, scene.act("a"), Action::closed);
+        check_members(scene, {"a", "b"});
+    });
 }
 
 }  // namespace dist::harness

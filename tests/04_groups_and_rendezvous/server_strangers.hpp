@@ -70,6 +70,9 @@ inline void sends_too_much() {
         client.sends("\1" + key + value + "\3" + key);
         INFO("the longest key, and the longest value");
         CHECK((client.reads(value.size()) == value));
+        client.sends("\x09" + key + text("v") + "\3" + key);
+        INFO("the longest value, to which one byte is appended: that is no long request");
+        CHECK(client.reads(value.size() + 1).size() == value.size() + 1);
         std::string keys = number(TcpStoreServer::kMaxKeys);
         for (std::size_t i = 0; i < TcpStoreServer::kMaxKeys; ++i) {
             keys += text("");
@@ -109,6 +112,9 @@ inline void adds_to_no_number() {
         REQUIRE(client.answers("03 <2>'/n'", "<2>'-7'"));
         REQUIRE(client.answers("04 <2>'/n' <9223372036854775807>", "<9223372036854775800>"));
         REQUIRE(client.answers("04 <2>'/n' <7>", "<9223372036854775807>"));
+        CHECK(client.answers("04 <4>'/low' <-9223372036854775808>", "<-9223372036854775808>"));
+        CHECK(client.answers("04 <4>'/low' <1>", "<-9223372036854775807>"));
+        CHECK(client.answers("01 <4>'/007' <3>'007' 04 <4>'/007' <1>", "<8>"));
         for (const std::string value :
              {"9223372036854775807", "", "x", "7x", " 7", "7 ", "+7", "0x7", "7.0",
               "9223372036854775808"}) {

@@ -30,6 +30,8 @@ inline void all_wake_up() {
             REQUIRE(in_step(client));
         }
         CHECK(same_on_wire(old.reads(1), bytes("00")));
+        INFO("a wait for no key: all of none are there");
+        CHECK(other.answers("06 <0>", "00"));
     });
 }
 
@@ -93,6 +95,13 @@ inline void waits_given_up() {
         REQUIRE(other.answers("04 <5>'/late' <1>", "<1>"));
         INFO("its wait timed out, it asked for something else, and then the key came");
         CHECK(client.answers("05 <1> <2>'/a' 02 <2>'/a'", "00 <1>'x'"));
+        INFO("its wait timed out, and half of its next request is there when the key comes");
+        client.sends(bytes("05 <1> <5>'/half'"));
+        REQUIRE(other.answers("05 <0>", "00"));
+        client.sends(bytes("02"));
+        REQUIRE(other.answers("05 <0>", "00"));
+        REQUIRE(other.answers("04 <5>'/half' <1>", "<1>"));
+        CHECK(client.answers("<2>'/a'", "<1>'x'"));
         INFO("its wait timed out, and it sets the key itself");
         client.sends(bytes("05 <1> <4>'/own'"));
         REQUIRE(other.answers("05 <0>", "00"));
@@ -112,6 +121,11 @@ inline void queues() {
             client.answers("0e <2>'/q' <1>'1' 0e <2>'/q' <0> 0e <2>'/q' <1>'3' 10 <2>'/q'", "<3>")
         );
         CHECK(client.answers("05 <1> <2>'/q'", "00"));
+        {
+            INFO("a queue is no key for num_keys, list_keys, get and erase");
+            CHECK(client.answers("07 11 03 <2>'/q' 08 <2>'/q'", "<0> <0> <0> <0>"));
+            CHECK(client.answers("10 <2>'/q'", "<3>"));
+        }
         CHECK(client.answers("0f <2>'/q'", "<1> <1>'1'"));
         CHECK(client.answers("0f <2>'/q'", "<1> <0>"));
         CHECK(client.answers("0f <2>'/q'", "<1> <1>'3'"));

@@ -12,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/04_groups_and_rendezvous/stores.hpp"
@@ -100,8 +101,14 @@ inline void adds(const StoreKinds& kinds) {
         CHECK(store->add("large", kLeast) == -1);
         CHECK(store->add("large", kLeast + 1) == kLeast);
         CHECK(value_of(*open(), "large") == "\"-9223372036854775808\"");
+        CHECK(store->add("large", 1) == kLeast + 1);
         CHECK(store->num_keys() == 5);
         CHECK(value_of(*store, "other") == "\"value\"");
+        for (const auto& [digits, sum] : {std::pair{"007", 8}, {"-007", -6}, {"-0", 1}}) {
+            INFO("1 is added to " << digits << ": zeros in front are digits as well");
+            store->set("digits", digits);
+            CHECK(store->add("digits", 1) == sum);
+        }
     });
 }
 
@@ -118,9 +125,12 @@ inline void check_not_added(
         end.text.find(key) != std::string::npos, "the text does not name the key: " + end.text};
     CHECK(named);
     Caller next([store, key] { return store->get(key); });
-    INFO("after an Error others call as ever: has it left a lock behind?");
     const bool goes_on = comes([&] { return next.has_returned(); }, 2s);
-    REQUIRE(goes_on);
+    {
+        INFO("after an Error others call as ever: has it left a lock behind?");
+        REQUIRE(goes_on);
+    }
+    INFO("and then get() of the same key: its value stays as it was");
     const Comparison is_unchanged = same_bytes(next.end().text, value);
     CHECK(is_unchanged);
 }
@@ -129,7 +139,7 @@ inline void adds_to_numbers_only(const StoreKinds& kinds) {
     for_each_kind(kinds, 300ms, [](const OpenStore& open) {
         const auto store = open();
         for (const std::string text :
-             {"", "x", "7x", "x7", " 7", "7 ", "+7", "-", "--7", "0x7", "7.0", "7e2",
+             {"", "x", "7x", "x7", " 7", "7 ", "7\n", "+7", "-", "--7", "0x7", "7.0", "7e2",
               "9223372036854775808", "-9223372036854775809", "100000000000000000000"}) {
             check_not_added(store, text, 0);
         }

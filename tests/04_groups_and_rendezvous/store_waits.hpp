@@ -77,10 +77,15 @@ inline void times_out_in_time(const StoreKinds& kinds) {
             );
         }
         {
-            INFO("a timeout of 0 asks without waiting");
+            INFO("a timeout of 0, or less, asks without waiting");
             check_in_time(wait({"key-there", "key-gone"}, 0ms), 0ms, {"key-gone"});
+            CHECK(calls_wait(open, {"key-gone"}, -1ms).end().how == kTimedOut);
             CHECK(wait({"key-there"}, 0ms).end.how == kReturned);
+            CHECK(wait({"key-there"}, -1ms).end.how == kReturned);
             CHECK(wait({"key-there", "key-there"}, 100ms).end.how == kReturned);
+        }
+        {
+            INFO("wait() for no key: all of none are there");
             CHECK(wait({}, 0ms).end.how == kReturned);
         }
         INFO("after a Timeout the store is as it was");
@@ -90,7 +95,7 @@ inline void times_out_in_time(const StoreKinds& kinds) {
     });
 }
 
-/// Other keys come all the time: a timeout that begins anew with each of them never ends.
+/// Other keys come all the time: a timeout that begins anew with each of them never ends. One of a month is not over at once.
 inline void times_out_amid_others(const StoreKinds& kinds) {
     for_each_kind(kinds, 100ms, [](const OpenStore& open) {
         for (const bool get : {true, false}) {
@@ -110,6 +115,14 @@ inline void times_out_amid_others(const StoreKinds& kinds) {
             CHECK(in_time);
             CHECK(caller.end().how == kTimedOut);
         }
+        INFO("a timeout of a month: wait() goes on until the key comes");
+        Caller month = calls_wait(open, {"key-late"}, kMonth);
+        month.waits();
+        std::this_thread::sleep_for(kWhile);
+        CHECK_FALSE(month.has_returned());
+        Caller setter([store = open()] { return store->set("key-late", ""), ""; });
+        CHECK(month.end().how == kReturned);
+        CHECK(setter.end().how == kReturned);
     });
 }
 

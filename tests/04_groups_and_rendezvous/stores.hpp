@@ -34,6 +34,9 @@ using StoreKinds = std::vector<StoreKind>;
 /// How long calls wait where a test does not wait for that: longer than comes().
 constexpr Store::Duration kPatient = 10s;
 
+/// Longer than an int has milliseconds.
+constexpr Store::Duration kMonth = 24h * 30;
+
 /// Who has not returned now never will, or is wrong to.
 constexpr Store::Duration kWhile = 30ms;
 

@@ -223,7 +223,13 @@ TEST_CASE("when the server has ended, its clients know, and no thread and no des
                 clients.push_back(greeted(server.port()));
                 clients.back().sends(bytes(last));
             }
-            clients.emplace_back(server.port());  // has not even said what it speaks
+            clients.emplace_back(server.port());        // has not even said what it speaks
+            clients.push_back(greeted(server.port()));  // and one that does not read its replies
+            clients.back().sends("\1" + text("/v") + text(std::string(std::size_t{4} << 20, 'v')));
+            for (int i = 0; i < 4; ++i) {
+                clients.back().sends("\3" + text("/v"));
+            }
+            REQUIRE(clients.back().comes());
         }
         for (RawClient& client : clients) {
             REQUIRE(client.is_disconnected());

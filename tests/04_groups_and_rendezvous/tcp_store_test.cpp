@@ -102,7 +102,9 @@ TEST_CASE(
         is_refused("add to a long key", [&] { store.add(key, 1); });
         is_refused("compare_set of a long key", [&] { store.compare_set(key, "", "v"); });
         is_refused("compare_set to a long value", [&] { store.compare_set("k", "", value); });
+        is_refused("compare_set from a long value", [&] { store.compare_set("k", value, "v"); });
         is_refused("check of a long key", [&] { store.check({"k", key}); });
+        is_refused("wait for a long key", [&] { store.wait({"k", key}, 10ms); });
         is_refused("wait for many keys", [&] { store.wait(keys, 10ms); });
         is_refused("erase of a long key", [&] { store.erase(key); });
     });
@@ -256,7 +258,7 @@ TEST_CASE("a call that waits in vain ends after its timeout, not before, and soo
     times_out_in_time({kConnectionEach, kSharedConnection});
 }
 
-TEST_CASE("a timeout ends a wait also while other keys come") {
+TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
     times_out_amid_others({kConnectionEach});
 }
 

@@ -138,13 +138,14 @@ inline void lives_on(Transport& transport, int rank, const Moment& moment) {
     CHECK(names_rank(kDead, [&] { transport.probe(kDead, 0, 0); }));
     Request late;
     for (const bool sends : {false, true}) {
-        INFO(
-            (sends ? "isend" : "irecv") << " begins as ever: the Error comes out of wait and test"
-        );
-        REQUIRE(error_of([&] {
-                    late = sends ? transport.isend(place, kDead, 0, 0)
-                                 : transport.irecv(place, kDead, 0, 0);
-                }) == "");
+        const std::string text = error_of([&] {
+            late =
+                sends ? transport.isend(place, kDead, 0, 0) : transport.irecv(place, kDead, 0, 0);
+        });
+        const std::string call = sends ? "isend" : "irecv";
+        const Comparison begins = {
+            text.empty(), call + " begins as ever, and wait and test tell; it threw: " + text};
+        REQUIRE(begins);
         for (int twice = 0; twice < 2; ++twice) {
             CHECK(names_rank(kDead, [&] { transport.test(late); }));
             CHECK(names_rank(kDead, [&] { transport.wait(late); }));
