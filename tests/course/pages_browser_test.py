@@ -22,6 +22,7 @@ LIMIT_S = 30
 CURVES = ("bench", "simulate")  # of these names are pages with curves
 ROUNDS = 12  # of a run that are looked at one by one
 MUTANT = "tests/mutants/03_ring_and_tree/ring_all_reduce/naive_through_root.diff"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIGHT = "solutions/03_ring_and_tree/ring_all_reduce.cpp"
 
 try:
@@ -290,7 +291,7 @@ def make_pages(arguments, folder: pathlib.Path):
     subprocess.run([arguments.pages_of], env={**os.environ, "SHARDLINGS_PAGES": str(folder)}, check=True, stdout=subprocess.DEVNULL)
     for name, answer, test in (("right", RIGHT, "combines"), ("excess", MUTANT, "busy")):
         subprocess.run([arguments.shardlings, "trace", "ring_all_reduce", "--as", answer, "--test", test, "--html", "--text",
-                        "--out", str(folder / name)], check=True, stdout=subprocess.DEVNULL)
+                        "--out", str(folder / name)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         shutil.move(folder / name / "ring_all_reduce.html", folder / f"{name}.html")
 
 
