@@ -25,6 +25,15 @@ bool is_name(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
+/// Behind the comment or include that begins here; here, if none does.
+std::size_t end_of_comment(std::string_view text, std::size_t at) {
+    if (text.substr(at).starts_with("//") || text[at] == '#') {
+        return std::min(text.find('\n', at), text.size());
+    }
+    return text.substr(at).starts_with("/*") ? std::min(text.find("*/", at), text.size() - 2) + 2
+                                             : at;
+}
+
 /// Behind the text in quotes that begins here.
 std::size_t end_of_text(std::string_view text, std::size_t at) {
     for (++at; at < text.size() && text[at] != '"'; ++at) {
@@ -39,10 +48,8 @@ std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at < text.size();) {
         const char c = text[at];
-        if (text.substr(at).starts_with("//") || c == '#') {
-            at = std::min(text.find('\n', at), text.size());
-        } else if (text.substr(at).starts_with("/*")) {
-            at = std::min(text.find("*/", at), text.size() - 2) + 2;
+        if (const std::size_t after = end_of_comment(text, at); after > at) {
+            at = after;
         } else if (c == '"') {
             words.emplace_back("\"");
             at = end_of_text(text, at);
@@ -86,10 +93,8 @@ std::vector<std::size_t> marks_of(const std::vector<std::string>& words) {
 std::string normalised(std::string_view text) {
     std::string program;
     for (std::size_t at = 0; at < text.size();) {
-        if (text.substr(at).starts_with("//") || text[at] == '#') {
-            at = std::min(text.find('\n', at), text.size());
-        } else if (text.substr(at).starts_with("/*")) {
-            at = std::min(text.find("*/", at), text.size() - 2) + 2;
+        if (const std::size_t after = end_of_comment(text, at); after > at) {
+            at = after;
         } else if (text[at] == '"') {
             const std::size_t end = end_of_text(text, at);
             program += text.substr(at, end - at);

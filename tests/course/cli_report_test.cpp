@@ -338,7 +338,7 @@ TEST_CASE("for editors, each failed test is a line as compilers write it") {
     fails.status = State::fail;
     fails.where = "patterns.cpp:61";  // of the test
     fails.per_rank.push_back(standing(0, Phase::threw));
-    fails.per_rank.back().message = "rank 0: wrong\n  7 floats\n";
+    fails.message = "rank 0: wrong\n  7 floats\n";
     TestResult hangs = fails;
     hangs.name = "it hangs";
     hangs.status = State::hang;
@@ -347,7 +347,7 @@ TEST_CASE("for editors, each failed test is a line as compilers write it") {
     result.tests = {passes, fails, hangs};
     CHECK(
         as_problems(result) ==
-        "exercises/01_point_to_point/ring_shift.cpp:1: error: it fails: rank 0: wrong   7 floats\n"
+        "exercises/01_point_to_point/ring_shift.cpp:1: error: it fails: rank 0: wrong\n"
         "exercises/01_point_to_point/ring_shift.cpp:20: error: it hangs: 0 waits for 1\n"
     );
     result.status = State::not_started;
