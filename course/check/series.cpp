@@ -67,9 +67,10 @@ void build_all(
     on_threads(busy_threads(), series.trials.size(), build_one, [](std::size_t) {});
 }
 
-void keep_share(std::vector<Case>& cases, const Share& share) {
-    int place = 0;
+/// Of cases that are numbered from `place` on. Returns the number that comes after them.
+int keep_share(std::vector<Case>& cases, const Share& share, int place) {
     std::erase_if(cases, [&](const Case&) { return !share.has(place++); });
+    return place;
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ std::vector<Series> series_of(
             mutants.resize(1);
             alternatives.clear();
         }
-        keep_share(mutants, options.share);
+        keep_share(alternatives, options.share, keep_share(mutants, options.share, 0));
         series.left_out = all - mutants.size() - alternatives.size();
         add(series.trials, "mutant", mutants);
         add(series.trials, "alternative", alternatives);

@@ -35,7 +35,8 @@ struct Series {
     std::string host;  // what starts a job of several wrong answers; empty: each has its own
 };
 
-/// The `which`-th of `of` equal shares of the wrong answers, from 1 on: every `of`-th of them.
+/// The `which`-th of `of` equal shares of the wrong answers and the alternatives, from 1 on: every
+/// `of`-th of them.
 struct Share {
     int which = 1;
     int of = 1;

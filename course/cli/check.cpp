@@ -279,7 +279,7 @@ void add_check(Command& app, Context& context) {
     );
     command.add_option(
         "--share", arguments->share,
-        "Try only this share of the wrong answers: 2/3, the second of three"
+        "Try only this share of the wrong answers and alternatives: 2/3, the second of three"
     );
     command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);

@@ -93,7 +93,7 @@ std::vector<Part> quick_parts(const Context& context) {
          Document::check}};
 }
 
-/// Wrong answers and sanitizers take hours: a week has all of them.
+/// Other answers, wrong and right, and sanitizers take hours: a week has all of them.
 constexpr int kDays = 7;
 
 /// The longest of the course's own tests have one of these labels each: turn_1, turn_2, turn_3.
@@ -103,7 +103,7 @@ Share share_of_today() {
     return {.which = today() % kDays + 1, .of = kDays};
 }
 
-/// "the known wrong ones", or "3/7 of the known wrong ones".
+/// "the solutions", or "3/7 of the solutions".
 std::string part_of(const Share& share, const std::string& all) {
     return share.of == 1 ? all : fmt::format("{}/{} of {}", share.which, share.of, all);
 }
@@ -141,8 +141,7 @@ std::vector<Part> all_parts(const Context& context, const Share& share) {
     std::vector<Part> parts = {
         unit_tests_of(context, share),
         {"check",
-         "Every exercise: stub, solution, other right answers, and " +
-             part_of(share, "the known wrong ones"),
+         "Every exercise: stub, solution, and " + part_of(share, "other answers, wrong and right"),
          {self, "check", "--mutants", "--share", text, "--json"},
          Document::check},
         sanitizers_of(context, share),
@@ -321,7 +320,7 @@ void add_test(Command& app, Context& context) {
     command.add_flag(
         "--all", *all,
         "For authors: also the long tests, the lessons' outputs, solutions under sanitizers, and "
-        "the known wrong answers: of what takes hours, another seventh each day"
+        "the known other answers, wrong and right: of what takes hours, another seventh each day"
     );
     auto share = std::make_shared<std::string>();
     command.add_option(
