@@ -93,8 +93,8 @@ std::vector<Part> quick_parts(const Context& context) {
          Document::check}};
 }
 
-/// Other answers, wrong and right, and sanitizers take hours: a week has all of them.
-constexpr int kDays = 7;
+/// Other answers, wrong and right, and sanitizers take hours: a fortnight has all of them.
+constexpr int kDays = 14;
 
 /// The longest of the course's own tests have one of these labels each: turn_1, turn_2, turn_3.
 constexpr int kTurns = 3;
@@ -103,7 +103,7 @@ Share share_of_today() {
     return {.which = today() % kDays + 1, .of = kDays};
 }
 
-/// "the solutions", or "3/7 of the solutions".
+/// "the solutions", or "3/14 of the solutions".
 std::string part_of(const Share& share, const std::string& all) {
     return share.of == 1 ? all : fmt::format("{}/{} of {}", share.which, share.of, all);
 }
@@ -254,7 +254,7 @@ int tests_with(Context& context, const std::string& label) {
     return at == std::string::npos ? 0 : std::atoi(listed.c_str() + at + words.size());
 }
 
-/// The share of a run of --all: "3/7", or "all". Empty: today's.
+/// The share of a run of --all: "3/14", or "all". Empty: today's.
 Share share_wanted(const std::string& text) {
     if (text.empty()) {
         return share_of_today();
@@ -303,7 +303,7 @@ void test(Context& context, bool all, const std::string& share) {
     if (!all) {
         fmt::print(
             "./shardlings test --all adds {} longer tests of the course, {} other answers, right "
-            "and wrong (of the wrong ones another seventh each day), solutions under sanitizers, "
+            "and wrong (a fourteenth of them each day), solutions under sanitizers, "
             "and the lessons' outputs. It takes about 40 minutes on two cores.\n",
             tests_with(context, "course") - tests_with(context, "quick"), sum.left_out
         );
@@ -320,12 +320,12 @@ void add_test(Command& app, Context& context) {
     command.add_flag(
         "--all", *all,
         "For authors: also the long tests, the lessons' outputs, solutions under sanitizers, and "
-        "the known other answers, wrong and right: of what takes hours, another seventh each day"
+        "the known other answers, wrong and right, of which each day has another fourteenth"
     );
     auto share = std::make_shared<std::string>();
     command.add_option(
         "--share", *share,
-        "With --all: 3/7 for the third of the seven shares, or all (by itself: today's)"
+        "With --all: 3/14 for the third of the 14 shares, or all (by itself: today's)"
     );
     command.callback([&context, all, share] { test(context, *all, *share); });
 }
