@@ -152,7 +152,7 @@ std::vector<Part> all_parts(const Context& context, const Share& share) {
     };
     if (const auto processor = older_processor()) {
         for (Part& part : parts) {
-            if (part.name == "unit" || part.name == "sanitizers") {
+            if (part.name != "check" && part.name != "format") {
                 part.heading += fmt::format(
                     ", on an older processor ({}={})", processor->first, processor->second
                 );
