@@ -141,6 +141,24 @@ Series series_of(const Context& context, const SelfTest& self_test) {
     return series;
 }
 
+void build_ahead(Context& context, std::span<const Series> next) {
+    std::vector<std::string> targets;
+    for (const Series& series : next) {
+        if (series.not_here.empty()) {
+            targets.push_back(series.program.target() + "_parts");
+        }
+    }
+    if (targets.empty()) {
+        return;
+    }
+    try {
+        build_targets(context, targets);
+    } catch (const Interrupted&) {
+        throw;
+    } catch (const CommandError&) {  // told by build(), of the series that it is about
+    }
+}
+
 BuiltSeries build(Context& context, const Series& series, const Unchanged& unchanged) {
     const auto begin = std::chrono::steady_clock::now();
     BuiltSeries result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,10 @@ struct BuiltSeries {
     std::vector<char> unchanged;  // likewise; true: not built
     double seconds = 0;
 };
+
+/// Brings the tests of `next` up to date as well as it can, by one call of the build tool.
+/// Errors  Interrupted
+void build_ahead(Context& context, std::span<const Series> next);
 
 /// Brings the test up to date, then compiles the trials, some at a time.
 /// Errors  Interrupted

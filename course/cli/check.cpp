@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <future>
 #include <memory>
+#include <span>
 
 #include "course/check/cost.hpp"
 #include "course/check/replay.hpp"
@@ -54,12 +55,18 @@ class Check {
             tally_.leave_out(one.left_out);
         }
         const auto start = [&](std::size_t i) {
-            return std::async(std::launch::async, [&, i] { return build(series[i]); });
+            return std::async(std::launch::async, [&, i] {
+                if (i % kAhead == 0) {
+                    const std::span<const Series> rest = std::span(series).subspan(i);
+                    build_ahead(context_, rest.first(std::min(kAhead, rest.size())));
+                }
+                return build(series[i]);
+            });
         };
         std::future<BuiltSeries> next;
         for (std::size_t i = 0; i < series.size(); ++i) {
             progress(series[i].program.name);
-            const BuiltSeries built = next.valid() ? next.get() : build(series[i]);
+            const BuiltSeries built = next.valid() ? next.get() : start(i).get();
             if (i + 1 < series.size()) {
                 next = start(i + 1);
             }
@@ -81,6 +88,10 @@ class Check {
 
   private:
     using Clock = std::chrono::steady_clock;
+
+    /// The tests of so many exercises are built by one call of the build tool: one would keep one core busy.
+    static constexpr std::size_t kAhead = 4;
+
     static double seconds_since(Clock::time_point begin) {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
