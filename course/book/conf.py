@@ -2,6 +2,8 @@
 #
 #     sphinx-build -c course/book -d build/book_pages/.read build/book_pages build/book
 #
+# Where build/book_players/players/ has pages that play messages (`./shardlings book --players`), they come in.
+#
 # The pages are written first, by pages.py, so that nothing in notebooks_md/ is made for the book. The theme is our own: Debian 12's
 # furo has no dark colours, and its script does not load.
 import sys
@@ -27,6 +29,12 @@ html_js_files = ["book.js"]
 html_css_files = ["dark_code.css"]
 html_copy_source = False  # the source of a page is in the repository
 html_use_index = False
+players = here.parents[1] / "build" / "book_players"
+html_extra_path = [str(players)] if players.is_dir() else []
+
+
+def names_of_players():
+    return sorted(file.stem for file in players.glob("players/*.html"))
 
 
 def write_dark_code(app):
@@ -47,13 +55,14 @@ def without_old_pages(app, error):
     """What was a page once, and is none any more, goes."""
     if app.builder.name == "html" and not error:
         found = {Path(app.builder.get_outfilename(page)) for page in app.env.found_docs | {"search"}}
+        found |= {Path(app.outdir) / "players" / f"{name}.html" for name in names_of_players()}
         for file in Path(app.outdir).rglob("*.html"):
             if "_static" not in file.parts and file not in found:
                 file.unlink()
 
 
 def setup(app):
-    app.connect("builder-inited", lambda app: pages.write(here.parents[1], Path(app.srcdir)))
+    app.connect("builder-inited", lambda app: pages.write(here.parents[1], Path(app.srcdir), names_of_players()))
     app.connect("builder-inited", write_dark_code)
     app.connect("html-page-context", without_old_scripts)
     app.connect("build-finished", without_old_pages)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 LESSONS = "[0-9][0-9]_*.md"
 BESIDE = ["training", "laboratory", "clusters", "grading"]  # pages on programs, in this order
+PICTURE = re.compile(r"^!\[[^\]]*\]\(pictures/messages/(\w+)\.svg\)$", re.M)
 
 
 def marks(count):
@@ -33,7 +34,26 @@ def title_of(lesson):
     return read(lesson).split("\n", 1)[0].removeprefix("# ")
 
 
-def lesson_page(text, exercises):
+def player(name, up=""):
+    """The page that plays the messages of the picture NAME, in a frame."""
+    title = name.replace("_", " ")
+    return f'<iframe class="player" src="{up}players/{name}.html" title="{title}, message by message" loading="lazy"></iframe>'
+
+
+def played(text, players):
+    """In the place of a picture of messages stands what plays them; in print, and without scripts, the picture."""
+    def both(match):
+        return f'<div class="played">\n{player(match[1])}\n\n{match[0]}\n\n</div>' if match[1] in players else match[0]
+
+    return PICTURE.sub(both, text)
+
+
+def players_of(name, exercises, players):
+    """Of the players that no lesson has a picture for, those of the exercise NAME: zero3, or pipeline_1f1b of pipeline."""
+    return [one for one in players if max((e for e in exercises if one == e or one.startswith(e + "_")), key=len, default="") == name]
+
+
+def lesson_page(text, exercises, players):
     """Names in the lesson's table, and the headings of exercises, lead to their pages."""
     def row(match):
         name = match[1]
@@ -47,7 +67,7 @@ def lesson_page(text, exercises):
         return f"{match[0]}\n\n[Exercise `{name}`](exercises/{name}.md) · {marks(e['difficulty'])} · {e['minutes']} minutes"
 
     text = re.sub(r"^\| `(\w+)`", row, text, flags=re.M)
-    return re.sub(r"^## (\w+)$", heading, text, flags=re.M)
+    return played(re.sub(r"^## (\w+)$", heading, text, flags=re.M), players)
 
 
 def linked(names):
@@ -58,11 +78,12 @@ def hint(number, total, text):
     return f"<details><summary>Hint {number} of {total}</summary>\n<p>{html.escape(text)}</p>\n</details>\n"
 
 
-def exercise_page(root, exercise, exercises):
+def exercise_page(root, exercise, exercises, players):
     name, chapter = exercise["name"], exercise["chapter"]
     folder = f"exercises/{chapter}"
     hints, ranks = exercise["hints"], exercise["ranks"]
     users = [e["name"] for e in exercises.values() if name in e["uses"]]
+    frames = "".join(f"\n{player(one, '../')}\n" for one in players_of(name, exercises, players))
     return f"""# {name}
 
 {exercise["title"]}.
@@ -76,7 +97,7 @@ def exercise_page(root, exercise, exercises):
 ```console
 $ ./shardlings run {name}
 ```
-
+{frames}
 ## The specification
 
 `{folder}/{name}.hpp`:
@@ -108,8 +129,11 @@ def index_page(readme, chapters):
             + contents("For authors", ["CONTRIBUTING"]))
 
 
-def write(root, out):
-    """Writes all pages for the repository `root` into the folder `out`; what is not a page any more goes."""
+def write(root, out, players):
+    """Writes all pages for the repository `root` into the folder `out`; what is not a page any more goes.
+
+    `players` are the names of the pages that play messages, in players/ beside them.
+    """
     lessons = root / "notebooks_md"
     with open(root / "exercises" / "course.toml", "rb") as file:
         exercises = {e["name"]: e for e in tomllib.load(file)["exercise"]}
@@ -118,9 +142,10 @@ def write(root, out):
     pages = {"index": index_page(read(root / "README.md"), chapters),
              "CONTRIBUTING": read(root / "CONTRIBUTING.md")}
     for file in chapters + [lessons / f"{name}.md" for name in BESIDE]:
-        pages[file.stem] = lesson_page(read(file), exercises)
+        pages[file.stem] = lesson_page(read(file), exercises, players)
+    shown = {name for chapter in chapters for name in PICTURE.findall(read(chapter))}
     for name, exercise in exercises.items():
-        pages[f"exercises/{name}"] = exercise_page(root, exercise, exercises)
+        pages[f"exercises/{name}"] = exercise_page(root, exercise, exercises, [one for one in players if one not in shown])
     for chapter in chapters:
         own = [e for e in exercises.values() if e["chapter"] == chapter.stem]
         pages[f"exercises/{chapter.stem}"] = chapter_page(title_of(chapter), own)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "course/build/build.hpp"
 #include "course/build/setup.hpp"
 #include "course/cli/command.hpp"
 #include "course/process/error.hpp"
@@ -24,12 +25,30 @@ constexpr const char* kBookExample =
     "  ./shardlings book                    # builds what has changed\n"
     "  ./shardlings book --serve            # and shows it: open the line it prints\n"
     "  ./shardlings book --serve --port 0   # on a port that is free\n"
+    "  ./shardlings book --players          # with messages that move in the place of still "
+    "pictures\n"
     "  ./shardlings book --notebooks        # the lessons for Jupyter, whose cells are commands\n"
     "Served, it marks what you have done and what comes next, as `list` does. Only\n"
     "this machine sees it (127.0.0.1). Ctrl-C ends it.\n";
 
 fs::path site(const Context& context) {
     return context.root / "build" / "book";
+}
+
+/// The pages that play the messages of each picture, where the book finds them.
+/// Errors  CommandError with the first error of the build, or of the runs.
+void make_players(Context& context) {
+    fmt::print("Building the references whose messages are played (some minutes the first time)\n");
+    std::fflush(stdout);
+    build_targets(context, {"draw_pictures"});
+    const Ended ended =
+        run(context, {(context.root / "scripts" / "draw_pictures").string(), "--html",
+                      (context.root / "build" / "book_players" / "players").string()});
+    if (!ended.ok()) {
+        throw CommandError(
+            exit_status::kFailed, "the messages could not be played:\n" + ended.output
+        );
+    }
 }
 
 /// Errors  CommandError with Sphinx's words.
@@ -85,16 +104,23 @@ void add_book(Command& app, Context& context) {
     command.add_option("--port", *port, "Where to serve it; 0: a port that is free")
         .between(0, 65535)
         .capture_default_str();
+    auto players = std::make_shared<bool>(false);
+    command.add_flag(
+        "--players", *players,
+        "Play messages round by round in the place of still pictures; later builds keep that"
+    );
     auto notebooks = std::make_shared<bool>(false);
     command.add_flag(
         "--notebooks", *notebooks,
         "Make Jupyter notebooks of the lessons in build/notebooks/ instead (jupytext, from PyPI)"
     );
     command.footer(kBookExample);
-    command.callback([&context, command, serve, port, notebooks] {
+    command.callback([&context, command, serve, port, players, notebooks] {
         if (*notebooks) {
-            if (*serve) {
-                throw UsageError("book: --notebooks makes files for Jupyter; --serve shows the site"
+            if (*serve || *players) {
+                throw UsageError(
+                    "book: --notebooks makes files for Jupyter; --serve and --players are for the "
+                    "site"
                 );
             }
             make_notebooks(context);
@@ -102,6 +128,10 @@ void add_book(Command& app, Context& context) {
         }
         if (command.given("--port") && !*serve) {
             throw UsageError("book: --port is for --serve");
+        }
+        if (*players) {
+            install(context, "book");
+            make_players(context);
         }
         build_book(context);
         if (*serve) {

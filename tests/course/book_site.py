@@ -12,7 +12,7 @@ LIMIT = 300_000  # bytes of a page with its styles and scripts, without its pict
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.ids, self.links, self.resources, self.pictures, self.code = set(), [], [], [], []
+        self.ids, self.links, self.resources, self.pictures, self.frames, self.code = set(), [], [], [], [], []
         self.next, self.hints, self.in_code = None, 0, False
         self.feed(text)
 
@@ -23,6 +23,8 @@ class Page(HTMLParser):
             self.links.append(a["href"])
         elif tag == "img":
             self.pictures.append(a["src"])
+        elif tag == "iframe":
+            self.frames.append(a["src"])
         elif tag == "link" and a.get("rel") == "next":
             self.next = a["href"]
         elif a.get("src") or (tag == "link" and a.get("rel") == "stylesheet"):
@@ -44,7 +46,8 @@ class Page(HTMLParser):
 class Site:
     def __init__(self, folder):
         self.folder = folder.resolve()
-        self.pages = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(self.folder.rglob("*.html"))}
+        self.pages = {file: Page(file.read_text(encoding="utf-8")) for file in sorted(self.folder.rglob("*.html"))
+                      if file.parent.name != "players"}
         self.faults = []
 
     def fault(self, file, text):
@@ -66,6 +69,12 @@ class Site:
                 self.fault(file, f"the link {link} leads nowhere")
             elif parts.fragment and to in self.pages and urllib.parse.unquote(parts.fragment) not in self.pages[to].ids:
                 self.fault(file, f"the link {link} leads to no place of that page")
+        for frame in page.frames:
+            to = self.target(file, frame)
+            if to is None:
+                self.fault(file, f"the frame {frame} is not there")
+            elif to.stat().st_size > LIMIT:
+                self.fault(to, f"{to.stat().st_size} bytes")
         size = file.stat().st_size
         for resource in page.resources + page.pictures:
             to = self.target(file, resource)

@@ -21,6 +21,18 @@ fail() {
 [ "$(wc -l <"$work/said")" = 1 ] || fail "book says more than where it is: $(cat "$work/said")"
 $python tests/course/book_site.py build/book . || fail "that is wrong in build/book"
 
+# with pages that play messages, as book --players brings them
+players=build/book_players/players
+had_players=$(ls "$players" 2>/dev/null)
+build/release/tests/course/draw_pictures --html "$players" >"$work/said" 2>&1 || fail "no players: $(cat "$work/said")"
+"$book" book >"$work/said" 2>&1 || fail "book, with players: $(cat "$work/said")"
+$python tests/course/book_site.py build/book . || fail "that is wrong in build/book, with players"
+for page in 03_ring_and_tree:ring_all_reduce 02_naive_collectives:all_reduce; do
+    grep -q "players/${page#*:}.html" "build/book/${page%:*}.html" || fail "${page%:*} does not play ${page#*:}"
+done
+[ ! -e "$players/zero3.html" ] || grep -q '../players/zero3.html' build/book/exercises/zero3.html || fail "zero3 is not played"
+[ -n "$had_players" ] || rm -r "$players"
+
 # the check itself finds what is wrong
 cp -r build/book "$work/site"
 spoil() { # PAGE SED_SCRIPT
@@ -31,7 +43,7 @@ spoil 01_point_to_point.html 's/#hello-ranks"/#hello"/'
 spoil training.html 's|<script src="_static|<script src="https://elsewhere/_static|'
 spoil _images/overview.svg 's|</svg>|<image href="https://elsewhere/a.png"/></svg>|'
 spoil exercises/ring_shift.html 's/pragma/pragna/'
-rm "$work/site/exercises/send_recv.html"
+rm "$work/site/exercises/send_recv.html" "$work/site/players/reduce.html"
 $python tests/course/book_site.py "$work/site" . >"$work/faults" && fail "the check finds nothing"
 while read -r fault; do
     grep -qF "$fault" "$work/faults" || fail "not found: $fault"
@@ -42,6 +54,7 @@ training.html: loads https://elsewhere/_static
 _images/overview.svg: loads https://elsewhere/a.png
 exercises/ring_shift.html: does not show the header
 the exercise send_recv has no page
+02_naive_collectives.html: the frame players/reduce.html is not there
 FAULTS
 
 "$book" book --port 80 2>"$work/said" && fail "--port without --serve is taken"
