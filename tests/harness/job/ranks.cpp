@@ -107,9 +107,9 @@ int fork_ranks(int size) {
 }
 
 void shift_memory(int rank) {
-    // malloc gives each thread a heap at a multiple of 64 MiB, and not every rank has as many threads: no multiple of
-    // the step is one of those
-    constexpr std::size_t kStep = std::size_t{68} << 20U;
+    // malloc gives each thread a heap at a multiple of 64 MiB, MPI takes some MiB at once, and not every rank has as
+    // much of both: a prime number of pages is no sum of such lengths
+    constexpr std::size_t kStep = std::size_t{17189} << 12U;
     constexpr std::size_t kLargest = std::size_t{1} << 26U;
     constexpr std::size_t kSmallest = std::size_t{1} << 14U;
     const std::intptr_t place = rank + 1;
