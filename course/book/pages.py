@@ -48,9 +48,9 @@ def played(text, players):
     return PICTURE.sub(both, text)
 
 
-def players_of(name, exercises, players):
-    """Of the players that no lesson has a picture for, those of the exercise NAME: zero3, or pipeline_1f1b of pipeline."""
-    return [one for one in players if max((e for e in exercises if one == e or one.startswith(e + "_")), key=len, default="") == name]
+def owner_of(player_name, exercises):
+    """The exercise on whose page a player stands: zero3, or pipeline for pipeline_1f1b; empty for none."""
+    return max((name for name in exercises if player_name == name or player_name.startswith(name + "_")), key=len, default="")
 
 
 def lesson_page(text, exercises, players):
@@ -83,7 +83,7 @@ def exercise_page(root, exercise, exercises, players):
     folder = f"exercises/{chapter}"
     hints, ranks = exercise["hints"], exercise["ranks"]
     users = [e["name"] for e in exercises.values() if name in e["uses"]]
-    frames = "".join(f"\n{player(one, '../')}\n" for one in players_of(name, exercises, players))
+    frames = "".join(f"\n{player(one, '../')}\n" for one in players if owner_of(one, exercises) == name)
     return f"""# {name}
 
 {exercise["title"]}.

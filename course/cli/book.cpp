@@ -40,7 +40,7 @@ fs::path site(const Context& context) {
 void make_players(Context& context) {
     fmt::print("Building the references whose messages are played (some minutes the first time)\n");
     std::fflush(stdout);
-    build_targets(context, {"draw_pictures"});
+    build_targets(context, {"draw_pictures"});  // here, where its progress shows
     const Ended ended =
         run(context, {(context.root / "scripts" / "draw_pictures").string(), "--html",
                       (context.root / "build" / "book_players" / "players").string()});

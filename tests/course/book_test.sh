@@ -11,7 +11,9 @@ export SHARDLINGS_ROOT=$PWD
 book=$1
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+players=build/book_players/players
+had_players=$(ls "$players" 2>/dev/null)
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; [ -n "$had_players" ] || rm -rf "$players"; rm -rf "$work"' EXIT
 fail() {
     printf 'FAIL  %s\n' "$1"
     exit 1
@@ -22,8 +24,6 @@ fail() {
 $python tests/course/book_site.py build/book . || fail "that is wrong in build/book"
 
 # with pages that play messages, as book --players brings them
-players=build/book_players/players
-had_players=$(ls "$players" 2>/dev/null)
 build/release/tests/course/draw_pictures --html "$players" >"$work/said" 2>&1 || fail "no players: $(cat "$work/said")"
 "$book" book >"$work/said" 2>&1 || fail "book, with players: $(cat "$work/said")"
 $python tests/course/book_site.py build/book . || fail "that is wrong in build/book, with players"
@@ -31,7 +31,6 @@ for page in 03_ring_and_tree:ring_all_reduce 02_naive_collectives:all_reduce; do
     grep -q "players/${page#*:}.html" "build/book/${page%:*}.html" || fail "${page%:*} does not play ${page#*:}"
 done
 [ ! -e "$players/zero3.html" ] || grep -q '../players/zero3.html' build/book/exercises/zero3.html || fail "zero3 is not played"
-[ -n "$had_players" ] || rm -r "$players"
 
 # the check itself finds what is wrong
 cp -r build/book "$work/site"
