@@ -62,7 +62,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"all_reduce", "tree", "exercises tree_reduce and tree_broadcast", tree_all_reduce, kMessages,
      "", tree_all_reduce_s},
     {"all_reduce", "hierarchical", "exercise hierarchical_all_reduce, where ranks have nodes",
-     hierarchical, kMessages, "hierarchical_all_reduce", nullptr, hierarchical_s, true},
+     hierarchical, kMessages, "hierarchical_all_reduce", nullptr, hierarchical_s},
     {"all_reduce", "auto",
      "the fastest of the first four, and on nodes of hierarchical, in a trial of this run",
      automatic},

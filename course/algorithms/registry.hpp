@@ -46,7 +46,9 @@ struct Algorithm {
     std::string_view exercise = {};    // whose answer does it; of two, the one that reduces
     Model model_s = nullptr;           // its time, where the course has a formula
     NodeModel node_model_s = nullptr;  // the same on nodes
-    bool needs_nodes = false;          // it runs only where Call::nodes is set
+
+    /// It runs only where Call::nodes is set.
+    [[nodiscard]] bool needs_nodes() const { return model_s == nullptr && node_model_s != nullptr; }
 };
 
 /// The collective of that name.

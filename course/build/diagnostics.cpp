@@ -130,6 +130,18 @@ std::string quoted_after(const std::string& line, const std::string& words) {
     return line.substr(from, closed ? end - from : std::string::npos);
 }
 
+/// The name of the source file in a line of the linker: "/a/b.cpp:(.text+0x1): undefined ..." is of "b.cpp".
+std::string caller_in(const std::string& line) {
+    const std::string object = line.substr(0, line.find(": undefined reference"));
+    const std::size_t end = object.rfind(".cpp:");
+    if (end == std::string::npos) {
+        return "";
+    }
+    const std::size_t before = object.find_last_of("/: ", end);
+    const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+    return object.substr(begin, end + 4 - begin);
+}
+
 std::string link_error(
     const std::vector<std::string>& lines, const std::string& file, std::string_view header
 ) {
@@ -143,7 +155,15 @@ std::string link_error(
                     "{} does not define {} as the header declares it", file, signature
                 );
             }
-            return fmt::format("{} calls {}, which is defined nowhere", file, signature);
+            const std::string caller = caller_in(line);
+            const bool other = !caller.empty() && caller != std::filesystem::path(file).filename();
+            return fmt::format(
+                "{} calls {}, which is defined nowhere{}", other ? caller : file, signature,
+                other ? "; that file is the course's: is a library here of another version, or "
+                        "made by "
+                        "another compiler?"
+                      : ""
+            );
         }
         std::string symbol = quoted_after(line, "multiple definition of ");
         symbol = symbol.substr(0, symbol.find('\''));

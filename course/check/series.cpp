@@ -57,8 +57,8 @@ void build_all(
     result.unchanged.resize(series.trials.size());
     const auto build_one = [&](std::size_t t) {
         const Trial& trial = series.trials[t];
-        result.unchanged[t] = unchanged(recipe, trial);
-        if (result.unchanged[t]) {
+        result.unchanged[t] = static_cast<char>(unchanged(recipe, trial));
+        if (result.unchanged[t] != 0) {
             return;
         }
         result.built[t] =

@@ -57,8 +57,6 @@ constexpr const char* kOptions =
     "them.\n";
 
 constexpr int kMostProcesses = 65536;
-constexpr int kMeshRanks = 4;  // two each in two dimensions
-constexpr int kPsRanks = 3;    // two workers and a server
 
 constexpr const char* kMeasured = "ring_all_reduce";  // the exercise that `mine` shows
 
@@ -139,8 +137,14 @@ void run_and_print(
     fmt::print("{}", said.text());
 }
 
-/// Benches of whole steps of training, with LibTorch: programs of their own.
-constexpr std::array kOfSteps = {"ddp", "mesh", "pipeline", "ps", "zero"};
+/// A bench of whole steps of training, with LibTorch: a program of its own.
+struct OfSteps {
+    std::string_view what;
+    int ranks = 2;  // where -n does not say
+};
+
+constexpr std::array kOfSteps = {
+    OfSteps{"ddp"}, OfSteps{"mesh", 4}, OfSteps{"pipeline"}, OfSteps{"ps", 3}, OfSteps{"zero"}};
 
 void bench_steps(
     Context& context,
@@ -204,70 +208,78 @@ void bench(Context& context, const Ranks& ranks, std::vector<std::string> passed
     run_and_print(context, ranks, program, std::move(passed_on));
 }
 
+/// The words of bench itself.
+struct BenchWords {
+    std::string ranks = "2";
+    std::string hostfile;
+    std::string transport = "mpi";
+    bool help = false;
+};
+
+/// Measures what `words` name: steps of training, or a collective. `counted` tells whether -n stands there.
+void measure(
+    Context& context, const BenchWords& asked, bool counted, std::vector<std::string> words
+) {
+    const auto* const steps =
+        words.empty() ? kOfSteps.end() : std::ranges::find(kOfSteps, words.front(), &OfSteps::what);
+    const bool of_steps = steps != kOfSteps.end();
+    if (of_steps) {
+        words.erase(words.begin());
+    }
+    if (asked.help) {
+        words = {"--help"};
+    }
+    const std::vector<int> counts = ranks_between_commas(asked.ranks, 1, kMostProcesses);
+    Ranks ranks{
+        asked.help ? 1 : counts.back(), asked.help ? Hosts{} : find_hosts(asked.hostfile),
+        asked.transport == "tcp"};
+    if (ranks.over_tcp && (!ranks.hosts.none() || of_steps)) {
+        throw UsageError(
+            "bench: --transport tcp measures collectives on this machine: without hosts, ddp, "
+            "mesh, pipeline, ps and zero"
+        );
+    }
+    if (!counted && !ranks.hosts.none()) {
+        ranks.count = 0;
+    } else if (!counted && of_steps && !asked.help) {
+        ranks.count = steps->ranks;
+    }
+    if (!of_steps) {
+        if (counts.size() > 1 && !asked.help) {
+            words.insert(words.end(), {"--ranks", asked.ranks});
+        }
+        bench(context, ranks, words);
+    } else if (counts.size() > 1) {
+        throw UsageError(fmt::format("bench {} takes one number of ranks", steps->what));
+    } else {
+        bench_steps(context, std::string(steps->what), ranks, words);
+    }
+}
+
 }  // namespace
 
 void add_bench(Command& app, Context& context) {
     auto command = app.add_subcommand("bench", "Measure algorithms side by side");
-    auto ranks = std::make_shared<std::string>("2");
-    auto hostfile = std::make_shared<std::string>();
-    auto help = std::make_shared<bool>(false);
+    auto asked = std::make_shared<BenchWords>();
     Option count = command.add_option(
-        "-n,--ranks", *ranks, "Number of processes; 2,4,8: measure on each of these"
+        "-n,--ranks", asked->ranks, "Number of processes; 2,4,8: measure on each of these"
     );
     count.capture_default_str();
-    command.add_option("--hostfile", *hostfile, kHostfileHelp);
-    auto transport = std::make_shared<std::string>("mpi");
+    command.add_option("--hostfile", asked->hostfile, kHostfileHelp);
     command
         .add_option(
-            "--transport", *transport,
+            "--transport", asked->transport,
             "tcp: all messages go through sockets, Open MPI's too, and the algorithm tcp is the "
             "ring on the transport "
             "of chapter 04, yours once tcp_transport passes"
         )
         .one_of({"mpi", "tcp"})
         .capture_default_str();
-    command.add_flag("--help-bench", *help, "List collectives, algorithms and all options");
+    command.add_flag("--help-bench", asked->help, "List collectives, algorithms and all options");
     command.footer(kOptions);
     pass_on_the_rest(command, context);
-    command.callback([&context, command, ranks, count, hostfile, help, transport] {
-        std::vector<std::string> words = command.remaining();
-        std::string of_steps;
-        if (!words.empty() && std::ranges::find(kOfSteps, words.front()) != kOfSteps.end()) {
-            of_steps = words.front();
-            words.erase(words.begin());
-        }
-        if (*help) {
-            words = {"--help"};
-        }
-        const std::vector<int> counts = ranks_between_commas(*ranks, 1, kMostProcesses);
-        Ranks processes{*help ? 1 : counts.back(), *help ? Hosts{} : find_hosts(*hostfile)};
-        if (count.count() == 0 && of_steps == "mesh" && !*help) {
-            processes.count = kMeshRanks;
-        }
-        if (count.count() == 0 && of_steps == "ps" && !*help) {
-            processes.count = kPsRanks;
-        }
-        processes.over_tcp = *transport == "tcp";
-        if (processes.over_tcp && (!processes.hosts.none() || !of_steps.empty())) {
-            throw UsageError(
-                "bench: --transport tcp measures collectives on this machine: without hosts, ddp, "
-                "mesh, pipeline, ps and zero"
-            );
-        }
-        if (count.count() == 0 && !processes.hosts.none()) {
-            processes.count = 0;
-        }
-        if (!of_steps.empty()) {
-            if (counts.size() > 1) {
-                throw UsageError("bench " + of_steps + " takes one number of ranks");
-            }
-            bench_steps(context, of_steps, processes, words);
-        } else {
-            if (counts.size() > 1 && !*help) {
-                words.insert(words.end(), {"--ranks", *ranks});
-            }
-            bench(context, processes, words);
-        }
+    command.callback([&context, command, count, asked] {
+        measure(context, *asked, count.count() > 0, command.remaining());
     });
 }
 

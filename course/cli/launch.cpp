@@ -51,6 +51,7 @@ elastic::LaunchOptions read_options(const std::vector<std::string>& words) {
 /// This process becomes that program: signals and exit status are its own.
 [[noreturn]] void become(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& word : command) {
         arguments.push_back(const_cast<char*>(word.c_str()));
     }

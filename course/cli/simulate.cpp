@@ -147,6 +147,31 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     context.status = wrong || !refused.empty() ? exit_status::kFailed : exit_status::kDone;
 }
 
+void add_outputs(Command& command, SimulateArguments& arguments, Context& context) {
+    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
+    command.add_option("--csv", arguments.csv, "Write the times as CSV");
+    command.add_option("--svg", arguments.svg, "Draw times against ranks, and against sizes");
+    command.add_option(
+        "--html", arguments.html,
+        "Write a page for a browser: curves to point at, algorithms to switch on and off"
+    );
+}
+
+constexpr const char* kSimulateHelp =
+    "The same source runs on SimGrid's MPI. A simulated clock counts the time of\n"
+    "messages. formula: latency + bytes / bandwidth, for each message that has to\n"
+    "wait for another. simulate says which algorithm is fastest from which size. The\n"
+    "test of an exercise runs first: a wrong answer is named, and is never the\n"
+    "fastest.\n"
+    "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
+    "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
+    "With --per-node ranks have nodes. Then crossing is what all ranks send to other\n"
+    "nodes, GB/s the bytes that the busiest rank must send, over the time, and formula\n"
+    "is there for ring and hierarchical.\n"
+    "  ./shardlings simulate all_reduce --nodes 2,16 --per-node 8\n"
+    "  ./shardlings simulate --paper playbook\n"
+    "simulate train predicts a training step from such times: simulate train --help";
+
 }  // namespace
 
 void add_simulate(Command& app, Context& context) {
@@ -182,28 +207,8 @@ void add_simulate(Command& app, Context& context) {
         "--paper", arguments->paper,
         "Show what others have published beside these formulas; --paper list names all"
     );
-    command.add_flag("--json", context.json, "One JSON document on standard output, nothing else");
-    command.add_option("--csv", arguments->csv, "Write the times as CSV");
-    command.add_option("--svg", arguments->svg, "Draw times against ranks, and against sizes");
-    command.add_option(
-        "--html", arguments->html,
-        "Write a page for a browser: curves to point at, algorithms to switch on and off"
-    );
-    command.footer(
-        "The same source runs on SimGrid's MPI. A simulated clock counts the time of\n"
-        "messages. formula: latency + bytes / bandwidth, for each message that has to\n"
-        "wait for another. simulate says which algorithm is fastest from which size. The\n"
-        "test of an exercise runs first: a wrong answer is named, and is never the\n"
-        "fastest.\n"
-        "  ./shardlings simulate all_reduce --ranks 4,64,1024 --sizes 1K,1M\n"
-        "  ./shardlings simulate ring_all_reduce --as my_ring.cpp --bandwidth 100Gbit\n"
-        "With --per-node ranks have nodes. Then crossing is what all ranks send to other\n"
-        "nodes, GB/s the bytes that the busiest rank must send, over the time, and formula\n"
-        "is there for ring and hierarchical.\n"
-        "  ./shardlings simulate all_reduce --nodes 2,16 --per-node 8\n"
-        "  ./shardlings simulate --paper playbook\n"
-        "simulate train predicts a training step from such times: simulate train --help"
-    );
+    add_outputs(command, *arguments, context);
+    command.footer(kSimulateHelp);
     const Command train = add_simulate_train(command, context);
     command.callback([&context, arguments, command, peers, train] {
         if (train.parsed()) {

@@ -215,6 +215,27 @@ void add_measured(Command& command, SimulateTrainArguments& arguments) {
         .capture_default_str();
 }
 
+void add_ways(Command& command, SimulateTrainArguments& arguments) {
+    command.add_option(
+        "--parallel", arguments.ways,
+        "Only these: average,ddp,zero1,zero2,zero3,ps; all but ps if not given"
+    );
+    command
+        .add_option(
+            "--servers", arguments.servers,
+            "Of ps: ranks that are servers, and no workers: 1,4,16; left out where there are fewer "
+            "workers than these"
+        )
+        .capture_default_str();
+    command
+        .add_option(
+            "--staleness", arguments.staleness,
+            "Of ps: steps that a worker may be ahead; above 0 it waits for no messages of its step"
+        )
+        .between(0, kMostAtOnce)
+        .capture_default_str();
+}
+
 TrainQuestion question_of(const Command& command, const std::string& model) {
     return command.given("--mtbf") || command.given("--mtbf-of-rank") ? TrainQuestion::failures
            : model == "gpt"                                           ? TrainQuestion::gpt
@@ -266,24 +287,7 @@ Command add_simulate_train(Command& simulate, Context& context) {
     command.add_option("--bucket-mb", arguments->bucket_mb, "MiB of a bucket, for ddp and zero2")
         .between(0, kMostAtOnce)
         .capture_default_str();
-    command.add_option(
-        "--parallel", arguments->ways,
-        "Only these: average,ddp,zero1,zero2,zero3,ps; all but ps if not given"
-    );
-    command
-        .add_option(
-            "--servers", arguments->servers,
-            "Of ps: ranks that are servers, and no workers: 1,4,16; left out where there are fewer "
-            "workers than these"
-        )
-        .capture_default_str();
-    command
-        .add_option(
-            "--staleness", arguments->staleness,
-            "Of ps: steps that a worker may be ahead; above 0 it waits for no messages of its step"
-        )
-        .between(0, kMostAtOnce)
-        .capture_default_str();
+    add_ways(command, *arguments);
     add_cluster_options(command, arguments->cluster);
     command.add_option(
         "--mine", arguments->mine,

@@ -143,7 +143,7 @@ fs::path build_mine(Context& context, const std::string& exercise, const std::st
 }
 
 fs::path build_references(Context& context) {
-    const fs::path module = references_of(context);
+    fs::path module = references_of(context);
     build_with_notice(context, "simulated", module, "Building the stack for SimGrid");
     return module;
 }

@@ -86,31 +86,39 @@ void read_conf(const std::string& text, LaunchOptions& options) {
     }
 }
 
-void declare(CLI::App& app, LaunchOptions& options) {
-    app.option_defaults()->group("Launch");
-    const auto text = [&](const char* names, const char* what, const char* type,
-                          const char* otherwise,
-                          const std::function<void(const std::string&)>& read) {
-        app.add_option_function<std::string>(names, read, what)
-            ->type_name(type)
-            ->default_str(otherwise);
-    };
-    const auto number = [&](const char* names, int& value, const char* what, int least) {
-        constexpr int kMost = 4096;
-        app.add_option(names, value, what)
-            ->check(CLI::Range(least, kMost))
-            ->type_name("N")
-            ->capture_default_str();
-    };
-    text(
-        "--nnodes", "How many nodes: N, or MIN:MAX; with MAX free, nodes may come later", "N", "1",
-        [&](const std::string& value) { read_nodes(value, options); }
+void add_text(
+    CLI::App& app,
+    const char* names,
+    const char* what,
+    const char* type,
+    const char* otherwise,
+    const std::function<void(const std::string&)>& read
+) {
+    app.add_option_function<std::string>(names, read, what)
+        ->type_name(type)
+        ->default_str(otherwise);
+}
+
+void add_number(CLI::App& app, const char* names, int& value, const char* what, int least) {
+    constexpr int kMost = 4096;
+    app.add_option(names, value, what)
+        ->check(CLI::Range(least, kMost))
+        ->type_name("N")
+        ->capture_default_str();
+}
+
+/// How many nodes and workers there are, and what becomes of those that fail.
+void add_workers(CLI::App& app, LaunchOptions& options) {
+    add_text(
+        app, "--nnodes", "How many nodes: N, or MIN:MAX; with MAX free, nodes may come later", "N",
+        "1", [&](const std::string& value) { read_nodes(value, options); }
     );
-    number(
-        "--nproc-per-node,--nproc_per_node", options.workers, "Worker processes of this node", 1
+    add_number(
+        app, "--nproc-per-node,--nproc_per_node", options.workers, "Worker processes of this node",
+        1
     );
-    number(
-        "--max-restarts,--max_restarts", options.max_restarts,
+    add_number(
+        app, "--max-restarts,--max_restarts", options.max_restarts,
         "How often this node's workers are started again after one has failed; nodes that come or "
         "go cost none",
         0
@@ -120,33 +128,41 @@ void declare(CLI::App& app, LaunchOptions& options) {
         "Start a worker that fails again alone, up to --max-restarts times each, while the others "
         "go on; train --fault-tolerant asks for it"
     );
+}
+
+/// Where the nodes meet, and how long they wait for each other.
+void add_rendezvous(CLI::App& app, LaunchOptions& options) {
     app.add_option(
            "--rdzv-id,--rdzv_id", options.run,
            "Names the job: the same on all its nodes, and on no others"
     )
         ->type_name("ID")
         ->capture_default_str();
-    text(
-        "--rdzv-endpoint,--rdzv_endpoint",
+    add_text(
+        app, "--rdzv-endpoint,--rdzv_endpoint",
         "Where the nodes meet: the agent that runs on HOST serves the store there; default: this "
         "machine alone",
         "HOST:PORT", "", [&](const std::string& value) { read_endpoint(value, options); }
     );
-    text(
-        "--rdzv-conf,--rdzv_conf",
+    add_text(
+        app, "--rdzv-conf,--rdzv_conf",
         "join_timeout=600,last_call_timeout=30,keep_alive_interval=5,keep_alive_max_attempt=3",
         "NAME=VALUE,...", "", [&](const std::string& value) { read_conf(value, options); }
     );
-    text(
-        "--monitor-interval,--monitor_interval", "From one look at the workers to the next",
+}
+
+/// What this node does by itself.
+void add_node(CLI::App& app, LaunchOptions& options) {
+    add_text(
+        app, "--monitor-interval,--monitor_interval", "From one look at the workers to the next",
         "SECONDS", "0.1",
         [&](const std::string& value) {
             options.monitor_interval = std::max(seconds("--monitor-interval", value), Duration(1));
         }
     );
-    text(
-        "--grace", "From SIGTERM to SIGKILL, for workers that are told to end", "SECONDS", "30",
-        [&](const std::string& value) { options.grace = seconds("--grace", value); }
+    add_text(
+        app, "--grace", "From SIGTERM to SIGKILL, for workers that are told to end", "SECONDS",
+        "30", [&](const std::string& value) { options.grace = seconds("--grace", value); }
     );
     app.add_option(
            "--local-addr,--local_addr", options.address,
@@ -170,7 +186,10 @@ LaunchOptions parse_launch(const std::vector<std::string>& words) {
     app.prefix_command();
     app.set_help_flag();
     LaunchOptions options;
-    declare(app, options);
+    app.option_defaults()->group("Launch");
+    add_workers(app, options);
+    add_rendezvous(app, options);
+    add_node(app, options);
     std::vector<const char*> arguments = {"launch"};
     for (const std::string& word : words) {
         arguments.push_back(word.c_str());
@@ -212,7 +231,10 @@ std::string launch_help() {
     LaunchOptions options;
     CLI::App app;
     app.set_help_flag();
-    declare(app, options);
+    app.option_defaults()->group("Launch");
+    add_workers(app, options);
+    add_rendezvous(app, options);
+    add_node(app, options);
     return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
 }
 

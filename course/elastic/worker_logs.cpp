@@ -30,7 +30,8 @@ fs::path make(const fs::path& folder) {
 
 }  // namespace
 
-WorkerLogs::WorkerLogs(fs::path folder) : folder_(make(folder)), is_temporary_(folder.empty()) {}
+WorkerLogs::WorkerLogs(const fs::path& folder)
+    : folder_(make(folder)), is_temporary_(folder.empty()) {}
 
 WorkerLogs::~WorkerLogs() {
     if (is_temporary_) {

@@ -14,7 +14,7 @@ class WorkerLogs {
     /// folder  is made, with those above it; empty: a temporary one, which goes at the end unless it is to be kept.
     ///
     /// Errors  std::filesystem::filesystem_error
-    explicit WorkerLogs(std::filesystem::path folder);
+    explicit WorkerLogs(const std::filesystem::path& folder);
     ~WorkerLogs();
     WorkerLogs(const WorkerLogs&) = delete;
     WorkerLogs& operator=(const WorkerLogs&) = delete;

@@ -122,9 +122,9 @@ struct Counts {
 
 /// Canvas calls what a student has handed in "lovelaceada_LATE_1234_56789_ring": 1234 is the student's ID there.
 std::string id_in_canvas(const std::string& submission) {
-    static const std::regex kNames("[^_]+_(?:LATE_)?([0-9]+)_[0-9]+_.*", std::regex::icase);
+    static const std::regex names("[^_]+_(?:LATE_)?([0-9]+)_[0-9]+_.*", std::regex::icase);
     std::smatch found;
-    return std::regex_match(submission, found, kNames) ? found[1].str() : "";
+    return std::regex_match(submission, found, names) ? found[1].str() : "";
 }
 
 /// "2 days late: 6 of 10 points count"; empty in time.

@@ -33,6 +33,14 @@ std::string last_words(int signal, const std::string& output) {
     return "";
 }
 
+/// Whether the fault was at the lower end of a stack, where it cannot grow any more. What lies at the other end is far
+/// above the pointer: what main was called with.
+bool is_end_of_stack(std::uint64_t pointer, std::uint64_t address) {
+    constexpr std::uint64_t kBelow = 65536;
+    constexpr std::uint64_t kFrame = 4096;
+    return address + kBelow > pointer && address < pointer + kFrame;
+}
+
 }  // namespace
 
 std::string explain_signal(int rank, const harness::Slot& slot, const std::string& output) {
@@ -55,6 +63,9 @@ std::string explain_signal(int rank, const harness::Slot& slot, const std::strin
     }
     if (signal == SIGSEGV && address < kNearNull) {
         return died + ": it used a null pointer, or what lies behind one";
+    }
+    if (signal == SIGSEGV && is_end_of_stack(slot.fault_stack, address)) {
+        return died + ": its stack is full, as when a function calls itself without end";
     }
     if (is_access) {
         return fmt::format(

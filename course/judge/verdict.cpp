@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "course/judge/deaths.hpp"
 #include "course/judge/explain.hpp"
@@ -247,11 +249,8 @@ Verdict meddled(const Job& job, const std::string& name, const std::string& mess
     return verdict;
 }
 
-}  // namespace
-
-Verdict judge(const Job& job) {
-    Verdict verdict;
-    std::vector<std::string> plan;
+/// The verdict on a program that writes the records of its tests itself, or changes which tests are run.
+std::optional<Verdict> meddling(const Job& job) {
     for (std::size_t r = 0; r < job.logs.size(); ++r) {
         const RankLog& log = job.logs[r];
         if (log.forged || log.records.size() > log.plan.size()) {
@@ -268,6 +267,19 @@ Verdict judge(const Job& job) {
                 "it changes which tests are run, or what is written down of them"
             );
         }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Verdict judge(const Job& job) {
+    if (std::optional<Verdict> forged = meddling(job)) {
+        return *std::move(forged);
+    }
+    Verdict verdict;
+    std::vector<std::string> plan;
+    for (const RankLog& log : job.logs) {
         if (log.planned) {
             verdict.planned = true;
             verdict.many = std::max(verdict.many, log.many);

@@ -28,7 +28,7 @@ inline int ranks_of_a_node(const Options& options, const Machine& machine) {
 /// Takes away what needs nodes; that is noted where the user names it.
 inline void leave_out_nodes(Measured& measured, const Options& options) {
     const auto left_out =
-        std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.needs_nodes; });
+        std::erase_if(measured.algorithms, [](const Algorithm& a) { return a.needs_nodes(); });
     if (left_out > 0 && !options.algorithms.empty()) {
         measured.notes.emplace_back(
             "hierarchical is left out: say with --per-node how many ranks a node has"

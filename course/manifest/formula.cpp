@@ -96,7 +96,8 @@ class FormulaReader {
             if (first < 1) {
                 refuse("takes log2 of less than 1");
             }
-            value = std::bit_width(static_cast<std::uint64_t>(first - 1));
+            value =
+                static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(first - 1)));
         } else if (name == "pow2") {
             if (first < 0 || first > 62) {
                 refuse("takes pow2 of a number that is not from 0 to 62");

@@ -33,6 +33,10 @@ int parts_in(const std::string& text) {
     return error == std::errc() && stopped == end && parts <= kMost ? std::max(parts, 0) : 0;
 }
 
+std::string twice_in(const std::string& text, const std::string& name) {
+    return text + ": " + name + " stands there twice";
+}
+
 }  // namespace
 
 long long ranks_of(const MeshShape& shape) {
@@ -54,7 +58,7 @@ MeshShape read_mesh(const std::string& text) {
             );
         }
         if (std::ranges::find(seen, name) != seen.end()) {
-            throw std::invalid_argument(text + ": " + name + " stands there twice");
+            throw std::invalid_argument(twice_in(text, name));
         }
         seen.push_back(name);
         shape.*dimension->size = parts;

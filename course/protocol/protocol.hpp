@@ -163,6 +163,7 @@ struct Slot {
     std::atomic<std::uint64_t> value;  // what it shares at a gate
     std::atomic<int> rounds;           // longest chain of messages, seen by this rank
     std::atomic<std::uint64_t> fault_address;
+    std::atomic<std::uint64_t> fault_stack;  // the stack's pointer then; 0 if not known
     std::atomic<int> fault_code;  // si_code: SI_KERNEL when the address is none, and so not known
     char test[256];               // the test it is in, empty between tests
     std::atomic<int> ranks;       // size of the world that body runs in

@@ -85,8 +85,8 @@ void write_nodes(const Cluster& cluster, int ranks, const fs::path& file) {
     for (int node = 0; node < ranks / cluster.per_node; ++node) {
         out << fmt::format("<router id=\"inside-{}\"/>\n", node);
     }
-    out << "<link id=\"longer\" bandwidth=\"1e18Bps\" latency=\"0s\" "
-           "sharing_policy=\"FATPIPE\"/>\n";
+    out << R"(<link id="longer" bandwidth="1e18Bps" latency="0s" sharing_policy="FATPIPE"/>)"
+        << '\n';
     for (int rank = 0; rank < ranks; ++rank) {
         link(fmt::format("in-{}", rank), cluster.inside_bytes_per_s, cluster.inside_latency_s);
         link(fmt::format("out-{}", rank), cluster.bytes_per_s, cluster.latency_s);
@@ -94,7 +94,7 @@ void write_nodes(const Cluster& cluster, int ranks, const fs::path& file) {
     const auto through = [](const std::string& name, int rank, const char* direction) {
         return fmt::format("<link_ctn id=\"{}-{}\" direction=\"{}\"/>", name, rank, direction);
     };
-    const std::string longer = "<link_ctn id=\"longer\"/>";
+    const std::string longer = R"(<link_ctn id="longer"/>)";
     for (int rank = 0; rank < ranks; ++rank) {
         const std::string host = fmt::format("node-{}", rank);
         const std::string inside = fmt::format("inside-{}", rank / cluster.per_node);

@@ -44,7 +44,7 @@ struct Reducer::State {
     std::vector<std::future<void>> leaving = {};  // buckets whose hooks have been called
 
     bool planned_anew = false;
-    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
+    std::vector<nn::GradientHook> hooks = {};  // declared last: they go before what they call
 
     void plan(std::span<const std::size_t> order);
     void put_in_place(std::size_t parameter);
@@ -64,7 +64,7 @@ void Reducer::State::plan(std::span<const std::size_t> order) {
     }
 }
 
-/// A p-th of the gradient, wherever it was, is in its bucket afterwards.
+/// Writes gradient / p into its place in the bucket, which becomes the parameter's gradient.
 void Reducer::State::put_in_place(std::size_t parameter) {
     at::Tensor& gradient = parameters[parameter].mutable_grad();
     at::Tensor& place = place_of[parameter];

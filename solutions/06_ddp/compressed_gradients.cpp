@@ -31,7 +31,7 @@ void expects_row(const at::Tensor& flat) {
     );
 }
 
-/// A `flat`, and what rounding took from this rank's last contribution to each.
+/// What rounding took from this rank's last contribution to `flat`.
 struct Residual {
     at::Tensor flat;
     at::Tensor lost;

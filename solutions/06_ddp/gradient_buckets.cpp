@@ -43,7 +43,7 @@ std::vector<Bucket> gradient_buckets(
             limit = std::min(limit + 1, limits.size() - 1);
         }
     }
-    for (const std::size_t i : order) {  // whoever is first in a bucket that is not full
+    for (const std::size_t i : order) {  // buckets that are not full, by their first parameter
         Bucket& bucket = filling[parameters[i].scalar_type()].bucket;
         if (!bucket.empty() && bucket.front() == i) {
             buckets.push_back(bucket);

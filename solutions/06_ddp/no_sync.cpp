@@ -6,7 +6,7 @@ namespace dist {
 
 namespace {
 
-/// None is prepared afterwards. What failed first is what the caller hears of.
+/// Ends the pass that was prepared, if any. The caller hears of the error that came first, not of this one.
 void forget_pass(Reducer& reducer) {
     try {
         reducer.finalize_backward();

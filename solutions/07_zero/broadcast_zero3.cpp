@@ -56,7 +56,7 @@ struct BroadcastZero3::State {
     std::size_t calls = 0;                     // that have ended
     std::vector<Call> ahead = {};              // those that backward has not come to
     std::optional<std::size_t> reached = {};   // the call that backward has come to
-    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
+    std::vector<nn::GradientHook> hooks = {};  // declared last: they go before what they call
 
     void lend(Unit& unit) const;
     void give_back(Unit& unit) const;

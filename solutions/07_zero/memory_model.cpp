@@ -26,7 +26,7 @@ ModelStates memory_model(
 std::size_t largest_model(
     std::size_t bytes, int p, ZeroStage stage, Precision precision, OptimizerKind optimizer
 ) {
-    // so many parameters more take as many bytes as the first of them: with shards of one element more
+    // p more parameters add one element to each shard, so sizes grow by steps of p parameters
     const int together = stage == ZeroStage::none ? 1 : p;
     const auto n = static_cast<std::size_t>(together);
     return bytes / memory_model(n, p, stage, precision, optimizer).total() * n;

@@ -46,7 +46,7 @@ bool MixedPrecisionOptimizer::step(double scale, const Communicator& comm) {
             infinite = finite ? infinite : 1;
         }
     }
-    ring_all_reduce({&infinite, 1}, ReduceOp::max, comm);  // one rank's is everybody's
+    ring_all_reduce({&infinite, 1}, ReduceOp::max, comm);  // an overflow on one rank counts on all
     if (infinite != 0) {
         return false;
     }

@@ -94,7 +94,7 @@ std::string first_failure(const std::function<void()>& work, const Communicator&
     return {letters.begin(), letters.end()};
 }
 
-/// The same on all ranks.
+/// Rank 0 draws a number, and all ranks return it.
 std::int64_t number_of_save(const Communicator& comm) {
     constexpr unsigned kWholeNumbersOfAFloat = 1U << 24U;
     auto drawn = static_cast<float>(std::random_device()() % kWholeNumbersOfAFloat);

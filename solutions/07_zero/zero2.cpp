@@ -18,8 +18,8 @@ struct Zero2::State {
     struct Row {
         std::vector<at::Tensor> parameters;
         at::Tensor weights;
-        at::Tensor gradients = {};                // from the first that comes until they have met
-        std::size_t missing = parameters.size();  // so many gradients have not come
+        at::Tensor gradients = {};                // from the first one until they are averaged
+        std::size_t missing = parameters.size();  // gradients that have not come
 
         at::Tensor& begin_gradients() {
             if (!gradients.defined()) {
@@ -34,9 +34,9 @@ struct Zero2::State {
     std::vector<Bucket> buckets;
     std::vector<Row> rows = {};                // of each bucket
     nn::Optimizer optimizer = {{}, {}};        // of the rows' shards
-    bool running = false;                      // backward is
-    std::size_t met = 0;                       // how many buckets have, in this backward
-    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
+    bool running = false;                      // whether backward is
+    std::size_t met = 0;                       // how many buckets this backward has averaged
+    std::vector<nn::GradientHook> hooks = {};  // declared last: they go before what they call
 
     void take(std::size_t bucket, std::size_t k);
     void reduce_gradients();

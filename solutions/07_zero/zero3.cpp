@@ -54,7 +54,7 @@ struct Zero3::State {
     std::vector<Call> ahead = {};              // those that backward has not come to
     std::optional<std::size_t> reached = {};   // the call that backward has come to
     CommThread thread = {};                    // for all messages
-    std::vector<nn::GradientHook> hooks = {};  // the last member: none calls what is gone
+    std::vector<nn::GradientHook> hooks = {};  // declared last: they go before what they call
 
     void start_gather(Unit& unit);
     void gather(Unit& unit);

@@ -60,6 +60,7 @@ dist::harness::Slot& died_of(int signal, std::uintptr_t address, int code = 0) {
     static dist::harness::Slot slot;
     slot.end_code = signal;
     slot.fault_address = address;
+    slot.fault_stack = 0;
     slot.fault_code = code;
     slot.overrun[0] = '\0';
     return slot;
@@ -196,6 +197,12 @@ TEST_CASE("a crash tells a null pointer from another address, and repeats a sani
     const std::string wild = explain_signal(2, died_of(SIGSEGV, 0, SI_KERNEL), "");
     CHECK(has(wild, "as if memory was written outside of a buffer"));
     CHECK_FALSE(has(wild, "null"));
+    dist::harness::Slot& on_stack = died_of(SIGSEGV, 0x7ffc00001000);
+    on_stack.fault_stack = 0x7ffc00001008;
+    CHECK(has(explain_signal(0, on_stack, ""), "its stack is full"));
+    on_stack.fault_stack =
+        0x7ffc00001000 - 100'000;  // as if an index had passed the stack's other end
+    CHECK(has(explain_signal(0, on_stack, ""), "an index went beyond"));
     CHECK(
         has(explain_signal(0, died_of(SIGABRT, 0), "free(): double free detected"),
             "double free detected")

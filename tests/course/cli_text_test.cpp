@@ -94,7 +94,19 @@ TEST_CASE("a function that is not defined is a sentence, spelt as the header spe
         "exercises/a/b.cpp does not define ring_all_reduce(std::span<float>, ReduceOp, const "
         "Communicator&) as the header declares it"
     );
-    CHECK(has(first_error(log, "/repo", "b.cpp", "void other()"), "defined nowhere"));
+    CHECK(has(first_error(log, "/repo", "t.cpp", "void other()"), "t.cpp calls"));
+    CHECK(has(first_error(log, "/repo", "t.cpp", "void other()"), "defined nowhere"));
+}
+
+TEST_CASE("what the course's own files call in vain is not told of the student's") {
+    const std::string log =
+        "/usr/bin/ld: a_test.cpp.o: in function `x':\n/repo/tests/a_test.cpp:12: undefined "
+        "reference to "
+        "`Catch::Session::run()'\ncollect2: error: ld returned 1 exit status\n";
+    CHECK(
+        has(first_error(log, "/repo", "exercises/a/b.cpp", "void b()"),
+            "a_test.cpp calls Catch::Session::run(), ")
+    );
 }
 
 TEST_CASE("a main of its own is a sentence") {

@@ -5,7 +5,7 @@
 namespace dist::simulation {
 namespace {
 
-int node_of(int rank, MPI_Comm comm) {
+int rank_in_world(int rank, MPI_Comm comm) {
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Group world = MPI_GROUP_NULL;
     int in_world = 0;
@@ -14,16 +14,17 @@ int node_of(int rank, MPI_Comm comm) {
     PMPI_Group_translate_ranks(group, 1, &rank, world, &in_world);
     PMPI_Group_free(&group);
     PMPI_Group_free(&world);
-    return in_world / ranks_per_node();
+    return in_world;
 }
 
 bool crosses(int dst, MPI_Comm comm) {
-    if (ranks_per_node() == 0) {
+    const int per_node = ranks_per_node();
+    if (per_node == 0) {
         return false;
     }
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
-    return node_of(rank, comm) != node_of(dst, comm);
+    return rank_in_world(rank, comm) / per_node != rank_in_world(dst, comm) / per_node;
 }
 
 void count(int n, MPI_Datatype type, int dst, MPI_Comm comm) {

@@ -10,7 +10,7 @@ namespace {
 
 /// Why SimGrid's MPI does not carry it; empty: it does.
 std::string obstacle(const lab::Algorithm& row, const Order& order) {
-    if (row.needs_nodes && order.per_node == 0) {
+    if (row.needs_nodes() && order.per_node == 0) {
         return "its ranks have no nodes: add --per-node";
     }
     if (row.means == lab::Means::shared_memory) {
@@ -47,7 +47,7 @@ void expect_simulated(const Order& order, const lab::Collective& collective) {
 std::vector<lab::Algorithm> rows_of(const Order& order) {
     if (!order.mine.empty()) {
         std::vector<lab::Algorithm> rows = lab::algorithms_of_exercise(order.mine);
-        if (rows.front().needs_nodes && order.per_node == 0) {
+        if (rows.front().needs_nodes() && order.per_node == 0) {
             throw std::invalid_argument(
                 order.mine + " is for ranks on nodes: add --nodes and --per-node"
             );

@@ -30,6 +30,18 @@ std::uint64_t program_counter(const void* context) {
 #endif
 }
 
+std::uint64_t stack_pointer(const void* context) {
+    const auto* machine = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+    return static_cast<std::uint64_t>(machine->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+    return machine->uc_mcontext.sp;
+#else
+    (void)machine;
+    return 0;
+#endif
+}
+
 void leave_frames(const void* context) {
     Frames& frames = my_slot().end_frames;
     capture_frames(frames);
@@ -48,6 +60,7 @@ void leave_frames(const void* context) {
 
 void on_fatal_signal(int signal, siginfo_t* info, void* context) {
     my_slot().fault_address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    my_slot().fault_stack = stack_pointer(context);
     my_slot().fault_code = info->si_code;
     leave_frames(context);
     std::signal(signal, SIG_DFL);

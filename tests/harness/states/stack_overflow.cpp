@@ -1,7 +1,7 @@
 // Rank 0 calls itself for ever.
 // state: crash
 // says: rank 0
-// says: SIGSEGV
+// says: SIGSEGV: its stack is full
 // says: pass  before: a test that passes
 // says: pass  after: a test that passes all the same
 
