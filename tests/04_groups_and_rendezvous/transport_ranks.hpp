@@ -94,6 +94,27 @@ inline Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, 
     return {false, text};
 }
 
+/// As received() and is_message(), for a thread of its own: there is no CHECK in it.
+inline Comparison arrives(
+    Transport& transport,
+    std::size_t n,
+    int src,
+    int dst,
+    std::uint32_t group = 0,
+    int tag = 0,
+    int number = 0
+) {
+    Bytes place(n, kUntouched);
+    const Arrival arrival = transport.recv(place, src, group, tag);
+    if (arrival.src != src || arrival.tag != tag || arrival.bytes > n) {
+        return {
+            false, "recv() says that " + std::to_string(arrival.bytes) + " bytes came from rank " +
+                       std::to_string(arrival.src) + " with tag " + std::to_string(arrival.tag)};
+    }
+    place.resize(arrival.bytes);
+    return is_message(place, n, src, dst, number);
+}
+
 /// Looks with test() until it is done, but not for ever.
 inline Comparison is_done(Transport& transport, const Request& request) {
     constexpr int kMostLooks = 1000;

@@ -18,6 +18,7 @@
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/seeded.hpp"
+#include "tests/harness/checking_thread.hpp"
 
 namespace dist::harness {
 
@@ -69,6 +70,7 @@ class VirtualTime {
         for (std::thread& thread : threads) {
             thread.join();
         }
+        this_thread_checks();
         if (not_started_) {
             std::rethrow_exception(not_started_);
         }
@@ -95,6 +97,7 @@ class VirtualTime {
     void wait_for_turn(std::size_t me) {
         std::unique_lock guard(lock_);
         changed_.wait(guard, [&] { return running_ == me; });
+        this_thread_checks();
         if (steps_ > kSteps) {
             throw Endless("it looks again and again, and no time passes");
         }

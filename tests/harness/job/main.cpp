@@ -22,12 +22,14 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include <mpi.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/checking_thread.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
 #include "tests/harness/job/answers.hpp"
@@ -88,8 +90,20 @@ struct Listener : ListenerBase {
     void testCaseStarting(const Catch::TestCaseInfo& info) override {
         const bool is_selected = std::find(plan.begin(), plan.end(), info.name) != plan.end();
         begin_test(info.name, is_selected);
+        this_thread_checks();
         output_begin_ = output_size();
         watch_ = Stopwatch();
+    }
+
+    void assertionStarting(const Catch::AssertionInfo& /*info*/) override {
+        if (checking_thread.load() != std::this_thread::get_id()) {
+            std::snprintf(
+                my_slot().end_message, sizeof my_slot().end_message,
+                "rank %d: a check of this test ran in another thread than the test itself",
+                world_rank()
+            );
+            std::abort();
+        }
     }
 
     AssertionAnswer assertionEnded(const Catch::AssertionStats& stats) override {
