@@ -160,8 +160,7 @@ std::string link_error(
             return fmt::format(
                 "{} calls {}, which is defined nowhere{}", other ? caller : file, signature,
                 other ? "; that file is the course's: is a library here of another version, or "
-                        "made by "
-                        "another compiler?"
+                        "made by another compiler?"
                       : ""
             );
         }

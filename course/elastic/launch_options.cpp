@@ -179,6 +179,13 @@ void add_node(CLI::App& app, LaunchOptions& options) {
     );
 }
 
+void declare(CLI::App& app, LaunchOptions& options) {
+    app.option_defaults()->group("Launch");
+    add_workers(app, options);
+    add_rendezvous(app, options);
+    add_node(app, options);
+}
+
 }  // namespace
 
 LaunchOptions parse_launch(const std::vector<std::string>& words) {
@@ -186,10 +193,7 @@ LaunchOptions parse_launch(const std::vector<std::string>& words) {
     app.prefix_command();
     app.set_help_flag();
     LaunchOptions options;
-    app.option_defaults()->group("Launch");
-    add_workers(app, options);
-    add_rendezvous(app, options);
-    add_node(app, options);
+    declare(app, options);
     std::vector<const char*> arguments = {"launch"};
     for (const std::string& word : words) {
         arguments.push_back(word.c_str());
@@ -231,10 +235,7 @@ std::string launch_help() {
     LaunchOptions options;
     CLI::App app;
     app.set_help_flag();
-    app.option_defaults()->group("Launch");
-    add_workers(app, options);
-    add_rendezvous(app, options);
-    add_node(app, options);
+    declare(app, options);
     return CLI::Formatter().make_groups(&app, CLI::AppFormatMode::Normal);
 }
 
