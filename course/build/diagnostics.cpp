@@ -159,7 +159,7 @@ std::string link_error(
             const bool other = !caller.empty() && caller != std::filesystem::path(file).filename();
             return fmt::format(
                 "{} calls {}, which is defined nowhere{}", other ? caller : file, signature,
-                other ? "; that file is the course's: is a library here of another version, or "
+                other ? "; if that file is not yours: is a library here of another version, or "
                         "made by another compiler?"
                       : ""
             );
