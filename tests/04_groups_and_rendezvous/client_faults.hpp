@@ -104,15 +104,36 @@ inline void server_ends() {
     });
 }
 
+/// What `call` returns, which uses a store of little patience. On a busy machine the store of a right answer may lose
+/// it: a call that fails, and took that long, is made again, four times at most.
+template <class Call>
+auto unless_busy(std::chrono::milliseconds patience, const Call& call) {
+    for (int tries = 1;; ++tries) {
+        const auto begin = std::chrono::steady_clock::now();
+        try {
+            return call();
+        } catch (const Error&) {
+            if (tries == 5 || std::chrono::steady_clock::now() - begin < patience) {
+                throw;
+            }
+        }
+    }
+}
+
+inline std::unique_ptr<TcpStore> hasty(int port, std::chrono::milliseconds timeout) {
+    return unless_busy(timeout, [&] { return std::make_unique<TcpStore>(kHost, port, timeout); });
+}
+
 inline void answers_are_lost() {
     on_ranks({1}, [](const Communicator&) {
         const TcpStoreServer server;
         FaultyNetwork network(seed());
         const int edge = network.edge_to(server.port());
-        TcpStore store(kHost, edge, 1000ms);
+        const std::unique_ptr<TcpStore> store = hasty(edge, 1000ms);
+        const auto sum = [&] { return unless_busy(1000ms, [&] { return store->add("k", 0); }); };
         const auto fails = [&](const std::string& how) {
             auto call = std::async(std::launch::async, [&] {
-                return text_of<Error>([&] { store.add("k", 1); });
+                return text_of<Error>([&] { store->add("k", 1); });
             });
             INFO(how);
             const bool in_time = call.wait_for(kPatience) == std::future_status::ready;
@@ -122,47 +143,47 @@ inline void answers_are_lost() {
             CHECK(names(call.get(), {kHost, std::to_string(edge)}));
             CHECK(in_time);
         };
-        REQUIRE(store.add("k", 1) == 1);
+        REQUIRE(sum() == 0);
         network.drop(edge, Way::back, 8);
         fails("the reply to add was dropped");
-        INFO("add(\"k\", 1) was called twice, and its second reply lost: what is the sum?");
-        CHECK(store.add("k", 0) == 2);
+        INFO("add(\"k\", 1) was called once, and its reply lost: what is the sum?");
+        CHECK(sum() == 1);
         network.reset_after(edge, Way::back, 3);
         fails("the connection was reset within the reply to add");
-        CHECK(store.add("k", 0) == 3);
+        CHECK(sum() == 2);
         network.cut(edge, Way::there);
         fails("no request arrives any more");
         network.mend(edge, Way::there);
         REQUIRE(becomes_true([&] { return network.open_connections(edge) == 0; }));
         network.reset_after(edge, Way::there, 4 + 10);  // of the greeting and its first request
         fails("the connection was reset within a request");
-        const std::int64_t sum = store.add("k", 0);
+        const std::int64_t last = sum();
         INFO("a request that was cut may or may not have come through");
-        CHECK((sum == 3 || sum == 4));
+        CHECK((last == 2 || last == 3));
     });
+}
+
+/// What add returned whose reply was held back for 450 ms.
+inline std::int64_t late_reply() {
+    const TcpStoreServer server;
+    FaultyNetwork network(seed());
+    const int edge = network.edge_to(server.port());
+    const std::unique_ptr<TcpStore> store = hasty(edge, 200ms);
+    network.cut(edge, Way::back);
+    auto sum = std::async(std::launch::async, [&] { return store->add("k", 1); });
+    sum.wait_for(450ms);
+    network.mend(edge, Way::back);
+    return sum.get();
 }
 
 /// The answer takes longer than the store's timeout, and less than a second.
 inline void answers_come_late() {
     on_ranks({1}, [](const Communicator&) {
-        const TcpStoreServer server;
-        FaultyNetwork network(seed());
-        const int edge = network.edge_to(server.port());
-        std::unique_ptr<TcpStore> store;
-        while (store == nullptr) {
-            try {
-                store = std::make_unique<TcpStore>(kHost, edge, 200ms);
-            } catch (const Timeout&) {  // the machine is busy
-            }
-        }
-        network.cut(edge, Way::back);
-        auto sum = std::async(std::launch::async, [&] { return store->add("k", 1); });
         INFO("the timeout of the store is 200 ms, and the reply to add came after 450 ms");
-        CHECK((sum.wait_for(450ms) == std::future_status::timeout));
-        network.mend(edge, Way::back);
-        std::int64_t got = 0;
-        CHECK(text_of<Error>([&] { got = sum.get(); }) == "");
-        CHECK(got == 1);
+        std::int64_t sum = 0;
+        const auto call = [&] { sum = unless_busy(1000ms, late_reply); };
+        CHECK(text_of<Error>(call) == "");
+        CHECK(sum == 1);
     });
 }
 
@@ -171,7 +192,7 @@ inline void tries_once_to_connect_anew() {
         auto server = std::make_unique<TcpStoreServer>();
         FaultyNetwork network(seed());
         const int edge = network.edge_to(server->port());
-        TcpStore store(kHost, edge, 1000ms);
+        TcpStore store = patient(edge);
         REQUIRE(store.add("k", 1) == 1);
         server.reset();
         for (int tries = 1; tries <= 3; ++tries) {
@@ -186,11 +207,14 @@ inline void tries_once_to_connect_anew() {
 inline void server_speaks_another_language() {
     on_ranks({1}, [](const Communicator&) {
         for (const std::string reply : {"<9223372036854775807> 41", "<-1> 41"}) {
-            ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
-            TcpStore store(kHost, server.port(), 1000ms);
             INFO("a value of that length was announced, and one byte came: " << reply);
-            const std::string text = text_of<Error>([&] { store.compare_set("k", "", "v"); });
-            CHECK(names(text, {std::to_string(server.port())}));
+            const auto is_named = [&] {
+                ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
+                TcpStore store(kHost, server.port(), 1000ms);
+                const auto text = text_of<Error>([&] { store.compare_set("k", "", "v"); });
+                return names(text, {std::to_string(server.port())});
+            };
+            CHECK(unless_busy(1000ms, is_named));
         }
     });
 }
