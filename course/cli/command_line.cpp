@@ -74,6 +74,16 @@ bool Command::given(const std::string& option) const {
     return app_->count(option) > 0;
 }
 
+std::vector<std::string> Command::given() const {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app_->get_options()) {
+        if (option->count() > 0) {
+            names.push_back(option->get_name());
+        }
+    }
+    return names;
+}
+
 void Command::callback(std::function<void()> work) const {
     app_->callback(std::move(work));
 }

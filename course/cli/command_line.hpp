@@ -49,6 +49,8 @@ class Command {
     [[nodiscard]] bool parsed() const;
     /// Whether the command line has this option of the command's: "--ranks".
     [[nodiscard]] bool given(const std::string& option) const;
+    /// The command's own options that the command line has: "--ranks", "NAME".
+    [[nodiscard]] std::vector<std::string> given() const;
     void callback(std::function<void()> work) const;
     /// What the command does not know is kept, in order: remaining().
     void keep_the_rest() const;

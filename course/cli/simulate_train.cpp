@@ -236,6 +236,19 @@ void add_ways(Command& command, SimulateTrainArguments& arguments) {
         .capture_default_str();
 }
 
+/// What train does not know, and what stands before the word train, is simulate's: it would be forgotten.
+void expect_none_of(const Command& simulate) {
+    for (const std::string& option : simulate.given()) {
+        if (option != "--json") {  // the same for both
+            throw UsageError(fmt::format(
+                "{} belongs to simulate here, not to train: ./shardlings simulate train --help "
+                "lists train's options, which follow the word train",
+                option
+            ));
+        }
+    }
+}
+
 TrainQuestion question_of(const Command& command, const std::string& model) {
     return command.given("--mtbf") || command.given("--mtbf-of-rank") ? TrainQuestion::failures
            : model == "gpt"                                           ? TrainQuestion::gpt
@@ -302,7 +315,8 @@ Command add_simulate_train(Command& simulate, Context& context) {
     add_gpt_options(command, arguments->gpt);
     add_goodput_options(command, arguments->goodput);
     command.footer(std::string(kHelp) + kGptHelp + kGoodputHelp);
-    command.callback([&context, arguments, command] {
+    command.callback([&context, arguments, simulate, command] {
+        expect_none_of(simulate);
         const TrainQuestion question = question_of(command, arguments->model);
         expect_options_of(command, question);
         const TrainOutputs shared = {

@@ -170,6 +170,17 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
         {"train", "--forward", "1s", "--backward", "1s", "--servers", "1,x"},
         "is no number of servers"
     );
+    for (const std::string option : {"--html", "--sizes", "--csv"}) {
+        refused(
+            {option, "x", "train", "--forward", "1s", "--backward", "1s"},
+            option + " belongs to simulate here"
+        );
+    }
+    refused(
+        {"train", "--forward", "1s", "--backward", "1s", "--html", "x"},
+        "--html belongs to simulate"
+    );
+    refused({"train", "--forward", "1s", "--backward", "1s", "ddp"}, "NAME belongs to simulate");
     const Ended help = simulate({"train", "--help"});
     CHECK(help.status == 0);
     CHECK(has(help.output, "an all-reduce for each bucket, beside backward"));

@@ -89,5 +89,9 @@ TEST_CASE("simulate --paper writes CSV, and refuses what it does not take") {
     const Ended both = simulate({"all_reduce", "--paper", "osu"});
     CHECK(both.status == exit_status::kUsage);
     CHECK(has(both.output, "NAME does not go with --paper"));
-    CHECK(simulate({"--paper", "osu", "--ranks", "4"}).status == exit_status::kUsage);
+    for (const std::string option : {"--ranks", "--html", "--sizes"}) {
+        const Ended beside = simulate({"--paper", "osu", option, "4"});
+        CHECK(beside.status == exit_status::kUsage);
+        CHECK(has(beside.output, option + " does not go with --paper"));
+    }
 }
