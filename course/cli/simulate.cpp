@@ -117,6 +117,9 @@ void simulate(Context& context, const SimulateArguments& arguments, bool peers_n
     }
     Simulation wanted = read_arguments(context, arguments, peers_named);
     expect_possible(context, wanted);
+    if (wanted.by_formula && peers_named) {
+        throw UsageError("--peers are run, and --formula runs nothing: give one of them");
+    }
     check_outputs(context, arguments.csv, arguments.svg, arguments.html);
     ensure_simgrid(context);
     std::string refused;
@@ -215,6 +218,7 @@ void add_simulate(Command& app, Context& context) {
             return;
         }
         if (arguments->paper.empty()) {
+            expect_used(command);
             simulate(context, *arguments, peers.count() > 0);
         } else {
             expect_paper_alone(command);

@@ -323,6 +323,7 @@ Command add_simulate_train(Command& simulate, Context& context) {
             arguments->batch, arguments->cluster, arguments->csv, arguments->svg};
         switch (question) {
             case TrainQuestion::pictures:
+                expect_used(command);
                 simulate_train(context, *arguments, command.given("--batch"));
                 break;
             case TrainQuestion::gpt:

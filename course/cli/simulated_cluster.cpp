@@ -58,6 +58,30 @@ void add_node_options(Command& command, ClusterArguments& arguments) {
         .capture_default_str();
 }
 
+void expect_used(const Command& command) {
+    const std::vector<std::string> given = command.given();
+    const auto has = [&](const char* option) {
+        return std::ranges::find(given, option) != given.end();
+    };
+    for (const char* const option :
+         {"--latency", "--bandwidth", "--inside-latency", "--inside-bandwidth"}) {
+        if (has("--platform") && has(option)) {
+            throw UsageError(
+                fmt::format("--platform and {} both describe links: give one of them", option)
+            );
+        }
+    }
+    for (const char* const option : {"--nodes", "--inside-latency", "--inside-bandwidth"}) {
+        if (has(option) && !has("--per-node")) {
+            throw UsageError(fmt::format("{} needs --per-node: how many ranks has a node?", option)
+            );
+        }
+    }
+    if (has("--ranks") && has("--nodes")) {
+        throw UsageError("--ranks and --nodes both say how many ranks there are: give one of them");
+    }
+}
+
 Cluster cluster_of(const ClusterArguments& arguments) {
     Cluster cluster;
     cluster.latency_s = parse_seconds("--latency", arguments.latency);
@@ -90,12 +114,6 @@ std::vector<int> ranks_of(const ClusterArguments& arguments) {
             }
         }
         return ranks;
-    }
-    if (per_node == 0) {
-        throw UsageError("--nodes needs --per-node: how many ranks has each?");
-    }
-    if (arguments.ranks != ClusterArguments().ranks) {
-        throw UsageError("--ranks and --nodes both say how many ranks there are: give one of them");
     }
     std::vector<int> ranks =
         ranks_between_commas(arguments.nodes, 1, kMostRanks / per_node, "nodes");

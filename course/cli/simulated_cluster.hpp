@@ -28,6 +28,9 @@ void add_cluster_options(Command& command, ClusterArguments& arguments);
 /// What describes nodes with a network of their own.
 void add_node_options(Command& command, ClusterArguments& arguments);
 
+/// Errors  UsageError for an option of these that another one, or the lack of one, makes useless
+void expect_used(const Command& command);
+
 /// Errors  UsageError
 Cluster cluster_of(const ClusterArguments& arguments);
 

@@ -92,6 +92,16 @@ TEST_CASE("on nodes, auto takes hierarchical where that is the fastest", "[simgr
 
 TEST_CASE("simulate says what nodes need before it runs anything", "[simgrid]") {
     check_refused({"all_reduce", "--nodes", "4"}, "--nodes needs --per-node");
+    for (const std::string option : {"--inside-latency", "--inside-bandwidth"}) {
+        check_refused({"all_reduce", option, "1"}, option + " needs --per-node");
+    }
+    for (const std::string option : {"--latency", "--bandwidth"}) {
+        check_refused({"all_reduce", option, "1", "--platform", "x"}, "--platform and " + option);
+    }
+    check_refused(
+        {"all_reduce", "--ranks", "4,16,64", "--nodes", "2", "--per-node", "4"}, "give one of them"
+    );
+    check_refused({"all_reduce", "--formula", "--peers", "mpich"}, "--formula runs nothing");
     check_refused(
         {"all_reduce", "--ranks", "12", "--per-node", "8"}, "no whole number of nodes of 8"
     );
