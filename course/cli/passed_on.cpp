@@ -9,6 +9,7 @@
 #include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
 #include "course/process/room.hpp"
+#include "course/process/session.hpp"
 #include "course/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -59,6 +60,10 @@ int run_ranks(
     command.insert(command.end(), arguments.begin(), arguments.end());
     RunOptions options;
     options.environment = mpi_environment(ranks.count, purpose, ranks.hosts);
+    const Session session;
+    if (ranks.hosts.none()) {
+        session.add_to(options.environment);
+    }
     options.folder = std::filesystem::current_path();
     options.attached = true;
     const int status = run(context, command, options).status;

@@ -4,11 +4,12 @@
 #include <filesystem>
 
 #include "course/process/context.hpp"
+#include "course/process/session.hpp"
 
 namespace dist::cli {
 
-/// build/PRESET/runs/PID-NUMBER, and one in the memory that ranks share, because an mpirun that was
-/// killed leaves its files there; both go when the job is done, whatever happened.
+/// build/PRESET/runs/PID-NUMBER, one in the memory that ranks share, and one for mpirun's session, because an mpirun that
+/// was killed leaves its files there; all go when the job is done, whatever happened.
 class RunFolder {
   public:
     /// Removes what commands that were killed have left beside it, too.
@@ -20,10 +21,12 @@ class RunFolder {
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     /// For the files through which ranks pass messages; empty where there is no /dev/shm.
     [[nodiscard]] const std::filesystem::path& shared() const { return shared_; }
+    [[nodiscard]] const Session& session() const { return session_; }
 
   private:
     std::filesystem::path path_;
     std::filesystem::path shared_;
+    Session session_;
     bool keep_;
 };
 

@@ -183,8 +183,9 @@ Start start_of(
     fs::create_directory(start.options.folder);
     const fs::path place = options.sandbox != nullptr ? kSandboxRun : folder.path();
     start.options.environment = job_environment(program, ranks, place, options, after);
-    // Open MPI 5: one mpirun found the folder that all share being made by another, and did not start
-    start.options.environment.emplace_back("PRTE_MCA_prte_tmpdir_base", place.string());
+    if (options.sandbox == nullptr) {  // which has a /tmp of its own
+        folder.session().add_to(start.options.environment);
+    }
     share_memory_in(
         options.sandbox != nullptr ? kSandboxShared : folder.shared().string(),
         start.options.environment

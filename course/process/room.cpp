@@ -1,9 +1,10 @@
 #include "course/process/room.hpp"
 
-#include <cstdlib>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "course/process/session.hpp"
 
 namespace dist::cli {
 namespace {
@@ -15,16 +16,6 @@ constexpr double kSessionMb = 9;    // Open MPI 4.1: two segments of 4 MiB, and 
 constexpr double kSegmentMb = 4.3;  // it asks for this much for each rank, and begins with 72 KiB
 constexpr double kBeginMb = 0.08;
 constexpr double kRunMb = 4;  // the board, records, and a first few lines of output
-
-/// Where Open MPI keeps its session.
-fs::path session_folder() {
-    for (const char* variable : {"TMPDIR", "TEMP", "TMP"}) {
-        if (const char* folder = std::getenv(variable); folder != nullptr && *folder != '\0') {
-            return folder;
-        }
-    }
-    return "/tmp";
-}
 
 /// The folder itself, or the one that it would be made in.
 fs::path existing(fs::path folder) {
@@ -63,7 +54,7 @@ std::string missing_room(int ranks) {
     const double shared_mb = kSegmentMb + kBeginMb * ranks;
     const bool shared = writable(kSharedMemory);  // otherwise it shares files in its session
     const std::string session = wrong_with(
-        session_folder(), "where MPI keeps its session", kSessionMb + (shared ? 0 : shared_mb)
+        session_base(), "where MPI keeps its session", kSessionMb + (shared ? 0 : shared_mb)
     );
     if (!session.empty()) {
         return session + "; set TMPDIR to a folder with room";

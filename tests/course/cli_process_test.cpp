@@ -15,6 +15,7 @@
 #include "course/process/hosts.hpp"
 #include "course/process/mpirun.hpp"
 #include "course/process/room.hpp"
+#include "course/process/session.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
@@ -142,6 +143,40 @@ TEST_CASE("the folder of a run goes with it, and takes along what a killed comma
     CHECK(fs::exists(kept));
     CHECK(fs::exists(of_another));
     fs::remove_all(here.root);
+}
+
+TEST_CASE("every mpirun keeps its session in a folder of its own, which goes whatever mpirun left"
+) {
+    const fs::path base =
+        fs::temp_directory_path() / ("shardlings-base-" + std::to_string(getpid()));
+    const fs::path stale = base / "shardlings-mpi-99999999-abcdef";  // no process has that number
+    fs::create_directories(stale);
+    const char* before = std::getenv("TMPDIR");
+    const std::string kept = before == nullptr ? "/tmp" : before;
+    setenv("TMPDIR", base.c_str(), 1);
+    {
+        const Session one;
+        const Session other;
+        Environment first;
+        Environment second;
+        one.add_to(first);
+        other.add_to(second);
+        REQUIRE(first.size() == 2);  // for Open MPI 4 and 5
+        const fs::path folder = first[0].second;
+        CHECK(first[1].second == folder);
+        CHECK(second[0].second != folder);
+        CHECK(folder.parent_path() == base);
+        CHECK_FALSE(fs::exists(stale));
+        std::ofstream(folder / "left") << "by an mpirun that was killed";
+    }
+    CHECK(fs::is_empty(base));
+    setenv("TMPDIR", "/dev/full", 1);
+    const Session none;
+    Environment environment;
+    none.add_to(environment);
+    CHECK(environment.empty());
+    setenv("TMPDIR", kept.c_str(), 1);
+    fs::remove_all(base);
 }
 
 TEST_CASE("a build's lock ends with the build, whatever was started meanwhile and still runs") {

@@ -17,6 +17,10 @@ add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_te
 set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
   ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
 
+# Jobs of one user do not meet where MPI keeps its session.
+add_test(NAME cli_sessions COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/sessions_test.sh $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_sessions PROPERTIES LABELS cli TIMEOUT 300)
+
 # ask, as a reader types it.
 add_test(NAME cli_ask COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ask_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_ask PROPERTIES LABELS cli)

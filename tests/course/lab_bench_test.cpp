@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "course/process/mpirun.hpp"
+#include "course/process/session.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -61,7 +62,10 @@ Outcome on_ranks(
     const fs::path err = folder.path / "err";
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.push_back(program);
-    const std::string command = shell_line(words, mpi_environment(ranks, Purpose::work));
+    Environment environment = mpi_environment(ranks, Purpose::work);
+    const Session session;
+    session.add_to(environment);
+    const std::string command = shell_line(words, environment);
     const int ended = std::system(
         fmt::format("{} {} > {} 2> {}", command, arguments, out.string(), err.string()).c_str()
     );

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "course/process/mpirun.hpp"
+#include "course/process/session.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/course/trainer_run.hpp"
 #include "tests/course/trainer_support.hpp"
@@ -25,13 +26,12 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
     using namespace dist::cli;
     unsetenv("SHARDLINGS_CIFAR10");
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // a refusal need not wait for mpirun
-    const TemporaryFolder
-        session;  // two mpiruns that share one may remove it from under each other
-    setenv("TMPDIR", session.path().c_str(), 1);
+    Environment environment = mpi_environment(ranks, Purpose::work);
+    const Session session;
+    session.add_to(environment);
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.push_back(program);
-    const std::string command =
-        shell_line(words, mpi_environment(ranks, Purpose::work)) + " " + arguments + " 2>&1";
+    const std::string command = shell_line(words, environment) + " " + arguments + " 2>&1";
     FILE* const pipe = popen(command.c_str(), "r");
     Run run;
     std::array<char, 4096> part{};
@@ -39,7 +39,6 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
         run.output.append(part.data(), n);
     }
     run.status = WEXITSTATUS(pclose(pipe));
-    unsetenv("TMPDIR");
     return run;
 }
 
