@@ -9,7 +9,7 @@
 #include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
 #include "course/process/room.hpp"
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 #include "course/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -60,7 +60,7 @@ int run_ranks(
     command.insert(command.end(), arguments.begin(), arguments.end());
     RunOptions options;
     options.environment = mpi_environment(ranks.count, purpose, ranks.hosts);
-    const Session session;
+    const SessionFolder session;
     if (ranks.hosts.none()) {
         session.add_to(options.environment);
     }

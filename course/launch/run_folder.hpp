@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "course/process/context.hpp"
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 
 namespace dist::cli {
 
@@ -21,12 +21,12 @@ class RunFolder {
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     /// For the files through which ranks pass messages; empty where there is no /dev/shm.
     [[nodiscard]] const std::filesystem::path& shared() const { return shared_; }
-    [[nodiscard]] const Session& session() const { return session_; }
+    [[nodiscard]] const SessionFolder& session() const { return session_; }
 
   private:
     std::filesystem::path path_;
     std::filesystem::path shared_;
-    Session session_;
+    SessionFolder session_;
     bool keep_;
 };
 

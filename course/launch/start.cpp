@@ -183,7 +183,7 @@ Start start_of(
     fs::create_directory(start.options.folder);
     const fs::path place = options.sandbox != nullptr ? kSandboxRun : folder.path();
     start.options.environment = job_environment(program, ranks, place, options, after);
-    if (options.sandbox == nullptr) {  // which has a /tmp of its own
+    if (options.sandbox == nullptr) {  // a sandbox has a /tmp of its own
         folder.session().add_to(start.options.environment);
     }
     share_memory_in(

@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 
 namespace dist::cli {
 namespace {

@@ -85,6 +85,14 @@ using Groups = std::vector<std::vector<std::size_t>>;
 /// How a gradient becomes a p-th of itself: times 1 / p, or divided by p. The last bits differ, and a stage may take either.
 enum class Divided { times_reciprocal, by_p };
 
+/// What `compare` finds with one of the two: the one that is equal, if there is one.
+template <class Compare>
+Comparison either(const Compare& compare) {
+    Comparison multiplied = compare(Divided::times_reciprocal);
+    Comparison divided = compare(Divided::by_p);  // always: all ranks make the same calls
+    return divided ? divided : multiplied;
+}
+
 /// As DDP, whose buckets are these groups, filled up as rows are: a p-th of each gradient, added up around
 /// the ring.
 inline void set_to_ddps_mean(
@@ -143,14 +151,11 @@ inline void gives_ddps_bits(
 ) {
     on_ranks(worlds, [&](const Communicator& comm) {
         for (const nn::OptimizerOptions& options : kOptions) {
-            const auto result = [&](Divided divided) {
-                return beside_ddp(stage, shapes, options, groups, divided, comm);
-            };
-            const Comparison multiplied = result(Divided::times_reciprocal);
-            const Comparison divided = result(Divided::by_p);
             INFO(name_of(options) << ": divided by p before the sum, and added up around the ring");
-            const Comparison& either = divided ? divided : multiplied;
-            CHECK(either);
+            const Comparison result = either([&](Divided divided) {
+                return beside_ddp(stage, shapes, options, groups, divided, comm);
+            });
+            CHECK(result);
         }
     });
 }

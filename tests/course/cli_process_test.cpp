@@ -15,7 +15,7 @@
 #include "course/process/hosts.hpp"
 #include "course/process/mpirun.hpp"
 #include "course/process/room.hpp"
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/course/error_text.hpp"
 #include "tests/harness/catch2.hpp"
@@ -155,8 +155,8 @@ TEST_CASE("every mpirun keeps its session in a folder of its own, which goes wha
     const std::string kept = before == nullptr ? "/tmp" : before;
     setenv("TMPDIR", base.c_str(), 1);
     {
-        const Session one;
-        const Session other;
+        const SessionFolder one;
+        const SessionFolder other;
         Environment first;
         Environment second;
         one.add_to(first);
@@ -171,7 +171,7 @@ TEST_CASE("every mpirun keeps its session in a folder of its own, which goes wha
     }
     CHECK(fs::is_empty(base));
     setenv("TMPDIR", "/dev/full", 1);
-    const Session none;
+    const SessionFolder none;
     Environment environment;
     none.add_to(environment);
     CHECK(environment.empty());

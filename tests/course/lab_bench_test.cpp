@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "course/process/mpirun.hpp"
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -63,7 +63,7 @@ Outcome on_ranks(
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.push_back(program);
     Environment environment = mpi_environment(ranks, Purpose::work);
-    const Session session;
+    const SessionFolder session;
     session.add_to(environment);
     const std::string command = shell_line(words, environment);
     const int ended = std::system(

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "course/process/mpirun.hpp"
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 #include "course/process/subprocess.hpp"
 #include "tests/course/trainer_run.hpp"
 #include "tests/course/trainer_support.hpp"
@@ -27,7 +27,7 @@ Run run_program(const std::string& program, int ranks, const std::string& argume
     unsetenv("SHARDLINGS_CIFAR10");
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // a refusal need not wait for mpirun
     Environment environment = mpi_environment(ranks, Purpose::work);
-    const Session session;
+    const SessionFolder session;
     session.add_to(environment);
     std::vector<std::string> words = mpirun(ranks, Purpose::work);
     words.push_back(program);

@@ -13,14 +13,14 @@ std::filesystem::path session_base();
 /// A folder for one mpirun. It goes with this object, even when mpirun was killed and left its files. Without one, all
 /// jobs of a user share a folder, which each makes if need be and the last removes; a job that begins just then does
 /// not start.
-class Session {
+class SessionFolder {
   public:
     /// Removes what commands that were killed have left beside it, too. Where no folder can be made, Open MPI makes the
     /// one that all share.
-    Session();
-    ~Session();
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
+    SessionFolder();
+    ~SessionFolder();
+    SessionFolder(const SessionFolder&) = delete;
+    SessionFolder& operator=(const SessionFolder&) = delete;
     /// Adds what tells mpirun of it.
     void add_to(Environment& environment) const;
 

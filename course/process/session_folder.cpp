@@ -1,4 +1,4 @@
-#include "course/process/session.hpp"
+#include "course/process/session_folder.hpp"
 
 #include <cstdlib>
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ fs::path session_base() {
     return "/tmp";
 }
 
-Session::Session() {
+SessionFolder::SessionFolder() {
     const fs::path base = session_base();
     remove_orphans(base, kSessionPrefix);
     std::string name = base / fmt::format("{}{}-XXXXXX", kSessionPrefix, getpid());
@@ -35,14 +35,14 @@ Session::Session() {
     }
 }
 
-Session::~Session() {
+SessionFolder::~SessionFolder() {
     std::error_code ignored;
     if (!path_.empty()) {
         fs::remove_all(path_, ignored);
     }
 }
 
-void Session::add_to(Environment& environment) const {
+void SessionFolder::add_to(Environment& environment) const {
     if (!path_.empty()) {
         environment.emplace_back("OMPI_MCA_orte_tmpdir_base", path_.string());  // Open MPI 4
         environment.emplace_back("PRTE_MCA_prte_tmpdir_base", path_.string());  // 5
