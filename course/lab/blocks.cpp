@@ -53,6 +53,14 @@ std::vector<double> medians(const std::vector<Block>& blocks, Value value) {
     return all;
 }
 
+/// The median ratio of a's time to b's in each quiet block, over the rounds where neither was disturbed.
+std::vector<double> block_ratios(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
+    return medians(blocks, [&](const std::vector<Timing>& round) {
+        const bool disturbed = round[a].disturbed || round[b].disturbed;
+        return disturbed ? std::nullopt : std::optional(round[a].max_s / round[b].max_s);
+    });
+}
+
 /// How far the last third of `values` is from the first, by their medians.
 double drift(const std::vector<double>& values) {
     const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
@@ -99,19 +107,15 @@ std::vector<double> block_medians(const std::vector<Block>& blocks, std::size_t 
 }
 
 Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
-    const auto ratio = [&](const std::vector<Timing>& round) {
-        return round[a].max_s / round[b].max_s;
-    };
-    const auto ratios = medians(blocks, [&](const std::vector<Timing>& round) {
-        const bool disturbed = round[a].disturbed || round[b].disturbed;
-        return disturbed ? std::nullopt : std::optional(ratio(round));
-    });
-    if (const auto interval = median_interval(ratios, kSure)) {
+    if (const auto interval = median_interval(block_ratios(blocks, a, b), kSure)) {
         return *interval;
     }
     std::vector<double> all;
     for (const Block& block : blocks) {
-        std::ranges::transform(block.rounds, std::back_inserter(all), ratio);
+        std::ranges::transform(
+            block.rounds, std::back_inserter(all),
+            [&](const std::vector<Timing>& round) { return round[a].max_s / round[b].max_s; }
+        );
     }
     return {median(all), 0.0, std::numeric_limits<double>::infinity()};
 }
@@ -143,6 +147,11 @@ bool all_settled(const std::vector<Block>& blocks) {
     for (std::size_t a = 0; a < algorithms; ++a) {
         if (!why_unsettled(blocks, a).empty()) {
             return false;
+        }
+        for (std::size_t b = 0; b < a; ++b) {
+            if (block_ratios(blocks, a, b).size() < kFewestBlocks) {
+                return false;
+            }
         }
     }
     return algorithms > 0;

@@ -57,7 +57,8 @@ Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b
 /// of them is within 10 % of the last.
 std::string why_unsettled(const std::vector<Block>& blocks, std::size_t algorithm);
 
-/// Whether the times of all algorithms have settled.
+/// Whether the times of all algorithms have settled, and each two of them were undisturbed in the same
+/// round often enough for an interval of their ratio.
 bool all_settled(const std::vector<Block>& blocks);
 
 /// "naive, ring: times rose by 12 % meanwhile": a line for those that have the same reason.

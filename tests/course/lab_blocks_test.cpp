@@ -153,6 +153,22 @@ TEST_CASE(
     CHECK(why_unsettled(rising, 0).starts_with("times rose by 1"));
 }
 
+TEST_CASE("two that were never undisturbed in one round have not settled: no ratio follows") {
+    std::vector<Block> blocks = Computer(5).measure(16, {1.0, 2.0});
+    CHECK(all_settled(blocks));
+    const std::size_t both = GENERATE(7, 8);  // blocks with a round where neither was disturbed
+    for (std::size_t i = both; i < blocks.size(); ++i) {
+        for (std::size_t round = 0; round < 5; ++round) {
+            blocks[i].rounds[round][round % 2].disturbed = true;
+        }
+    }
+    CHECK(why_unsettled(blocks, 0).empty());
+    CHECK(why_unsettled(blocks, 1).empty());
+    CHECK(std::isinf(ratio_of(blocks, 1, 0).high) == (both == 7));
+    CHECK(all_settled(blocks) == (both == 8));
+    CHECK_FALSE(all_settled({}));
+}
+
 TEST_CASE(
     "an algorithm made 5 or 20 % slower is slower or undecided, never faster; the same one never "
     "differs"
