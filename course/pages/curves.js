@@ -28,15 +28,21 @@ function rows_of_bench(document) {
       ...bounds_of(one, micro),
     ]),
     notes: [...runs.flatMap((one) => one.notes), ...(document.runs ? document.notes : []),
-      ...runs.map((one) => one.verdict.in_words)],
+      ...runs.map((one) => verdict_of(one, runs.length > 1))],
   };
 }
 
-/** No algorithm that sends messages can be faster: the least of their bounds, of each size. */
+/** "2 ranks: ring is faster at every size measured"; with their number only where there are several. */
+function verdict_of(one, several) {
+  const said = one.verdict.in_words;
+  return several && said !== "" ? `${page.counted(one.ranks, "rank")}: ${said}` : said;
+}
+
+/** The least of the bounds at each size that all algorithms were measured at: at those between, not all have one. */
 function bounds_of(one, micro) {
   const least = new Map();
   for (const point of one.points) {
-    if (point.algorithm !== "shared" && point.bound_us > 0) {
+    if (point.asked_for && point.algorithm !== "shared" && point.bound_us > 0) {
       least.set(point.size_bytes, Math.min(point.bound_us, least.get(point.size_bytes) ?? Infinity));
     }
   }

@@ -19,7 +19,7 @@ import tempfile
 SKIPPED = 77
 WIDTHS = (360, 800, 1440)
 LIMIT_S = 30
-CURVES = ("bench", "simulate")  # of these names are pages with curves
+CURVES = ("bench", "bench_ranks", "simulate")  # of these names are pages with curves
 ROUNDS = 12  # of a run that are looked at one by one
 MUTANT = "tests/mutants/03_ring_and_tree/ring_all_reduce/naive_through_root.diff"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -213,12 +213,32 @@ def points_of(document):
     """Algorithm, ranks, bytes and seconds of all points, of bench's document or simulate's."""
     if "times" in document:
         return [(t["algorithm"], t["ranks"], t["size_bytes"], t["seconds"]) for t in document["times"]]
-    return [(p["algorithm"], document["ranks"], p["size_bytes"], p["time_us"] * 1e-6) for p in document["points"]]
+    return [(p["algorithm"], run["ranks"], p["size_bytes"], p["time_us"] * 1e-6) for run in runs_of(document) for p in run["points"]]
+
+
+def runs_of(document):
+    """Of bench's document: one for each number of ranks."""
+    return document.get("runs", [document])
+
+
+def expect_verdicts(page):
+    """Each run's verdict is told, with its number of ranks where there are several; a bound where all were measured."""
+    runs = runs_of(page.data())
+    notes = page.all("#notes li", "textContent")
+    for run in runs:
+        verdict = run["verdict"]["in_words"]
+        said = f"{run['ranks']} ranks: {verdict}" if len(runs) > 1 else verdict
+        expect(said in notes, f"{said!r} is not among {notes}")
+    bounds = page.js("return measured.rows.filter((row) => row.algorithm === 'lower bound').map((row) => [row.ranks, row.size])")
+    same(sorted(bounds), sorted([run["ranks"], size] for run in runs
+                                for size in {p["size_bytes"] for p in run["points"] if p["asked_for"]}), "where a bound is drawn")
 
 
 def check_curves(page, file):
     page.open(file)
     points = points_of(page.data())
+    if "times" not in page.data():
+        expect_verdicts(page)
     names = list(dict.fromkeys(point[0] for point in points))
     sizes = sorted({point[2] for point in points})
     ranks = sorted({point[1] for point in points})
@@ -230,7 +250,7 @@ def check_curves(page, file):
 
     def expect_ratios(p, size):
         time = {name: seconds for name, its_ranks, its_size, seconds in points if (its_ranks, its_size) == (p, size)}
-        for name in names:
+        for name in time:
             right = time["naive"] / time[name]
             expect(abs(float(rows()[name]) - right) < 1e-3 * right, f"{name} on {p} ranks at {size} bytes: {rows()[name]} is shown")
 

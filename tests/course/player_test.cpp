@@ -286,3 +286,17 @@ TEST_CASE("the page of a bench has the document of --json, and its table for pap
     CHECK(data_of(page) == json::parse(lab::to_json(measured)));
     CHECK(has(page, pages::escaped(lines_of(lab::to_table(measured)).front())));
 }
+
+TEST_CASE("a bench on several numbers of ranks leaves a page for the browser's test") {
+    std::vector<lab::Measured> measured = {example(), example()};
+    measured[0].machine.ranks = 2;
+    for (const auto& [name, naive_over_this] : {std::pair{"naive", 1.0}, {"ring", 0.5}}) {
+        lab::Point between = point(name, 32768, 1e-5 / naive_over_this);
+        between.between = true;
+        between.vs_naive = about(naive_over_this);
+        measured[1].points.push_back(between);
+    }
+    const std::string page = lab::to_html(measured);
+    leave("bench_ranks.html", page);
+    CHECK(data_of(page) == json::parse(lab::to_json(measured)));
+}
