@@ -201,11 +201,18 @@ std::string explain_circle(const TestResult& test) {
                ": no rank receives from the rank that sends to it (as a source, -1 means any rank, "
                "and -2 none)";
     }
+    // others wait for one of the circle, as if in a queue
+    const bool everybody = ranks.size() == test.per_rank.size();
     if (all(sends)) {
-        return text + ": every rank sends first, and no send returns before somebody receives";
+        return text + fmt::format(
+                          ": {} sends first, and no send returns before somebody receives",
+                          everybody ? "every rank" : "each of these ranks"
+                      );
     }
     if (all(receives)) {
-        return text + ": every rank receives first, and nobody has sent";
+        return text + (everybody ? ": every rank receives first, and nobody has sent"
+                                 : ": each of these ranks receives first, and none has sent to the "
+                                   "one that waits for it");
     }
     return text + ": a circle, in which nobody can go on";
 }

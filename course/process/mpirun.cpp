@@ -102,11 +102,11 @@ Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
             environment.emplace_back(name, value);
         }
     }
+    // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
+    environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1");
+    environment.emplace_back("UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");
     if (purpose == Purpose::test) {
         environment.emplace_back("OMPI_MCA_opal_signal", "");  // no stack traces: reports say where
-        // Open MPI itself leaks at its end; and a report must end the program, or nobody looks
-        environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1");
-        environment.emplace_back("UBSAN_OPTIONS", "halt_on_error=1:abort_on_error=1");
     } else {
         // the program has said what is wrong: no page of mpirun's about its exit status
         environment.emplace_back("OMPI_MCA_orte_execute_quiet", "1");
