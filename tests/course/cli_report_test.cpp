@@ -87,10 +87,10 @@ TEST_CASE("a circle that starts elsewhere names only its members") {
         "1 waits for 2, 2 waits for 1: each of these ranks receives first, and none has sent to "
         "the one that waits for it"
     );
-    CHECK(has(
-        explained({sending(0, 1), sending(1, 0), sending(2, 0)}),
-        "0 waits for 1, 1 waits for 0: each of these ranks sends first"
-    ));
+    CHECK(
+        has(explained({sending(0, 1), sending(1, 0), sending(2, 0)}),
+            "0 waits for 1, 1 waits for 0: each of these ranks sends first")
+    );
 }
 
 TEST_CASE("tags that do not match are named before the circle they make") {
