@@ -1,6 +1,6 @@
 // Two ranks receive from each other inside a check: a deadlock, and not a failed check.
 // state: hang
-// says: every rank receives first, and nobody has sent
+// says: each of these ranks receives first, and none has sent to the one that waits for it
 // says: pass  before: a test that passes
 // says: pass  after: a test that passes all the same
 
