@@ -201,7 +201,7 @@ std::string explain_circle(const TestResult& test) {
                ": no rank receives from the rank that sends to it (as a source, -1 means any rank, "
                "and -2 none)";
     }
-    // others wait for one of the circle, as if in a queue
+    // others may wait for one of these, or in a circle of their own
     const bool everybody = ranks.size() == test.per_rank.size();
     if (all(sends)) {
         return text + fmt::format(

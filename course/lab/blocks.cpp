@@ -53,11 +53,15 @@ std::vector<double> medians(const std::vector<Block>& blocks, Value value) {
     return all;
 }
 
+double ratio_in(const std::vector<Timing>& round, std::size_t a, std::size_t b) {
+    return round[a].max_s / round[b].max_s;
+}
+
 /// The median ratio of a's time to b's in each quiet block, over the rounds where neither was disturbed.
 std::vector<double> block_ratios(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
     return medians(blocks, [&](const std::vector<Timing>& round) {
         const bool disturbed = round[a].disturbed || round[b].disturbed;
-        return disturbed ? std::nullopt : std::optional(round[a].max_s / round[b].max_s);
+        return disturbed ? std::nullopt : std::optional(ratio_in(round, a, b));
     });
 }
 
@@ -114,7 +118,7 @@ Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b
     for (const Block& block : blocks) {
         std::ranges::transform(
             block.rounds, std::back_inserter(all),
-            [&](const std::vector<Timing>& round) { return round[a].max_s / round[b].max_s; }
+            [&](const std::vector<Timing>& round) { return ratio_in(round, a, b); }
         );
     }
     return {median(all), 0.0, std::numeric_limits<double>::infinity()};
