@@ -18,7 +18,7 @@ const Forbid kForbid(
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     const int p = comm.size();
     std::vector<Suspicion> known =
-        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : other_operations(call, p);
     const auto own = contribution(call, comm).data;
     known.push_back(
         {own, "that is this rank's own contribution: nothing was added, and no finished chunk came"}

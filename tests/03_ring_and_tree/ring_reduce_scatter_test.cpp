@@ -26,7 +26,7 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, bool
     const int p = comm.size();
     const std::string chunk = "chunk " + std::to_string(comm.rank());
     std::vector<Suspicion> known =
-        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : other_operations(call, p);
     known.push_back(
         {contribution(call, comm).data,
          "that is this rank's own contribution: nothing was added to " +
@@ -47,10 +47,17 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, bool
     return known;
 }
 
-/// The number of a chunk that is finished on this rank, or -1. It should be r.
+/// The number of a chunk that is finished on this rank, or -1. It should be r. Only sums tell: the largest of some
+/// contributions may well be the largest of all.
 int finished_chunk(
-    const std::vector<float>& data, const std::vector<float>& expected, const Communicator& comm
+    const std::vector<float>& data,
+    const std::vector<float>& expected,
+    const Call& call,
+    const Communicator& comm
 ) {
+    if (call.op != ReduceOp::sum && call.op != ReduceOp::mean) {
+        return -1;
+    }
     for (int i = 0; i < comm.size(); ++i) {
         const Chunk chunk = chunk_bounds(data.size(), comm.size(), i);
         if (chunk.size() > 0 && same(cut(data, chunk), cut(expected, chunk))) {
@@ -71,7 +78,7 @@ Comparison my_chunk_is_reduced(const Buffers& b, const Call& call, const Communi
         return result;
     }
     const std::string r = std::to_string(comm.rank());
-    const int finished = finished_chunk(b.data, all, comm);
+    const int finished = finished_chunk(b.data, all, call, comm);
     if (finished >= 0) {
         result.text += ": chunk " + std::to_string(finished) + " is finished here, and rank " + r +
                        " is to finish chunk " + r + ": which chunk does it send first?";

@@ -18,7 +18,7 @@ std::vector<Suspicion> on_the_root(const Call& call, const Communicator& comm) {
     const int p = comm.size();
     const auto own = contribution(call, comm).data;
     std::vector<Suspicion> known =
-        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : other_operations(call, p);
     known.push_back({own, "that is the root's own contribution: nothing was added to it"});
     if (call.op == ReduceOp::sum) {
         auto twice = reduction(call, p);

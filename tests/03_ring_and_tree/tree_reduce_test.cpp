@@ -16,7 +16,7 @@ const Forbid kForbid(
 
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm) {
     return call.op == ReduceOp::mean ? mean_mistakes_here(call, comm)
-                                     : ignored_operation(call, comm.size());
+                                     : other_operations(call, comm.size());
 }
 
 const Attempt kAttempt{

@@ -66,7 +66,7 @@ inline void others_send_one_message(const Attempt& attempt, int steps_for_each_d
 inline std::vector<Suspicion> doubling_mistakes(const Call& call, const Communicator& comm) {
     const int p = comm.size();
     const int q = floor_power(p);
-    std::vector<Suspicion> known = ignored_operation(call, p);
+    std::vector<Suspicion> known = other_operations(call, p);
     if (call.op == ReduceOp::mean && q != p) {
         const float too_much = static_cast<float>(p) / static_cast<float>(q);
         known.push_back(

@@ -26,7 +26,7 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, int 
     const int p = comm.size();
     const int r = comm.rank();
     std::vector<Suspicion> known =
-        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : ignored_operation(call, p);
+        call.op == ReduceOp::mean ? mean_mistakes_here(call, comm) : other_operations(call, p);
     std::set<int> across;
     for (int rank = r % per_node; rank < p; rank += per_node) {
         across.insert(rank);

@@ -41,18 +41,24 @@ std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& 
     return mean_mistakes(call, comm.rank(), comm.size());
 }
 
-std::vector<Suspicion> ignored_operation(const Call& call, int p) {
+std::vector<Suspicion> other_operations(const Call& call, int p) {
     if (call.op == ReduceOp::sum || call.op == ReduceOp::mean) {
         return {};
     }
-    Call sum = call;
-    sum.op = ReduceOp::sum;
-    return {{reduction(sum, p), "that is the sum: look at op"}};
+    std::vector<Suspicion> all;
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max}) {
+        if (op != call.op) {
+            Call other = call;
+            other.op = op;
+            all.push_back({reduction(other, p), std::string("that is the ") + name(op) + ": look at op"});
+        }
+    }
+    return all;
 }
 
 std::vector<Suspicion> reduction_mistakes(const Call& call, int p) {
     std::vector<Suspicion> all = mean_mistakes(call, 0, p);
-    const std::vector<Suspicion> ignored = ignored_operation(call, p);
+    const std::vector<Suspicion> ignored = other_operations(call, p);
     if (ignored.empty()) {
         return all;
     }

@@ -20,8 +20,9 @@ std::vector<Suspicion> mean_mistakes(const Call& call, int last, int p);
 /// The same, finished on this rank.
 std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& comm);
 
-/// The result of a call that ignores its operation and adds. Empty for sums and means.
-std::vector<Suspicion> ignored_operation(const Call& call, int p);
+/// The results of a call that takes another operation than its own, as one that ignores it and adds. Empty for
+/// sums and means.
+std::vector<Suspicion> other_operations(const Call& call, int p);
 
 /// What likely mistakes leave in the place of a reduction, whichever rank holds it and whoever added:
 /// mean_mistakes(), an operation ignored, and a start that was no
