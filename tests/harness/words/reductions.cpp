@@ -50,7 +50,9 @@ std::vector<Suspicion> other_operations(const Call& call, int p) {
         if (op != call.op) {
             Call other = call;
             other.op = op;
-            all.push_back({reduction(other, p), std::string("that is the ") + name(op) + ": look at op"});
+            all.push_back(
+                {reduction(other, p), std::string("that is the ") + name(op) + ": look at op"}
+            );
         }
     }
     return all;
