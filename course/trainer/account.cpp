@@ -115,6 +115,11 @@ std::string describe_resumption(const Steps& begun, std::size_t steps) {
     if (begun.done == 0) {
         return "";
     }
+    if (begun.done >= steps) {
+        return fmt::format(
+            "{} steps are done, and {} are asked for: nothing is left to train", begun.done, steps
+        );
+    }
     std::string text = fmt::format("going on after step {} of {}", begun.done, steps);
     if (begun.all > 0 && begun.all != steps) {
         text += fmt::format(

@@ -231,6 +231,10 @@ TEST_CASE("a table says where communication was, and how much more was hidden", 
 TEST_CASE("a run that goes on for another number of steps says so") {
     CHECK(describe_resumption({0, 0}, 8).empty());
     CHECK(describe_resumption({3, 8}, 8) == "going on after step 3 of 8");
+    CHECK(
+        describe_resumption({500, 500}, 6) ==
+        "500 steps are done, and 6 are asked for: nothing is left to train"
+    );
     CHECK(describe_resumption({3, 0}, 8) == "going on after step 3 of 8");  // it is not known
     CHECK(
         describe_resumption({3, 8}, 20) ==
