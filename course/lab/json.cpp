@@ -76,7 +76,8 @@ Json verdict_json(const Verdict& verdict, const std::string& unit, const std::st
         document["standings"].push_back(
             {{unit, standing.x},
              {"second_is", name_of(standing.lead)},
-             {"level", standing.level},
+             {"lead_beyond", standing.margins.lead},
+             {"level_within", standing.margins.level},
              {"first_over_second", ratio_json(standing.ratio)}}
         );
     }

@@ -50,7 +50,7 @@ std::string marks_explained(
     const std::vector<std::string>& ways, const std::vector<Block>& blocks
 ) {
     std::string text =
-        "\n= within 3 %   ? undecided: the 99 % interval leaves it open, or a time has not "
+        "\n= within 2 %   ? undecided: the 99 % interval leaves it open, or a time has not "
         "settled\n";
     std::vector<std::string> reasons;
     for (std::size_t i = 0; i < ways.size(); ++i) {

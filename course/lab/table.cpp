@@ -69,9 +69,10 @@ std::string header(const Measured& measured) {
         "#   less than 5 % of the ranks' cores; every result is checked; GB/s = 10^9 bytes/s\n"
         "# vs naive, vs mpi: their time over this one, median over blocks of time of the ratio in "
         "one round; above 1 is\n"
-        "#   faster; = within {}; ? undecided: the 99 % interval leaves it open, or a time has "
-        "not settled (time?)\n",
-        percent_of(level_of(machine))
+        "#   faster; {}the 99 % interval leaves it open, or a time has not settled (time?)\n",
+        machine.oversubscribed()
+            ? fmt::format("? undecided: less than {}, or ", percent_of(kSharedCores.lead))
+            : fmt::format("= within {}; ? undecided: ", percent_of(kOwnCores.level))
     );
     if (const LowerBound bound = learned_bound(measured); bound.p > 1) {
         text += fmt::format(

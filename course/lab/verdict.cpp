@@ -39,8 +39,8 @@ void add(Verdict& verdict, double x, const Measured& measured, std::size_t size_
     const Point* const second = find(measured, size_bytes, verdict.second);
     if (first != nullptr && second != nullptr) {
         const std::optional<Interval> ratio = ratio_at(*first, *second);
-        const double level = level_of(measured.machine);
-        verdict.standings.push_back({x, lead_of(ratio, level), ratio, level});
+        const Margins margins = margins_of(measured.machine);
+        verdict.standings.push_back({x, lead_of(ratio, margins), ratio, margins});
     }
 }
 
@@ -76,25 +76,26 @@ char mark_of(Lead lead) {
     return lead == Lead::undecided ? '?' : lead == Lead::level ? '=' : ' ';
 }
 
-double level_of(const Machine& machine) {
-    return machine.oversubscribed() ? kLevelOnSharedCores : kLevel;
+Margins margins_of(const Machine& machine) {
+    return machine.oversubscribed() ? kSharedCores : kOwnCores;
 }
 
-std::string percent_of(double level) {
-    return fmt::format("{:.0f} %", 100 * (level - 1));
+std::string percent_of(double margin) {
+    return fmt::format("{:.0f} %", 100 * (margin - 1));
 }
 
-Lead lead_of(const std::optional<Interval>& ratio, double level) {
+Lead lead_of(const std::optional<Interval>& ratio, const Margins& margins) {
     if (!ratio) {
         return Lead::undecided;
     }
-    if (ratio->low > level) {
+    if (ratio->low > margins.lead) {
         return Lead::ahead;
     }
-    if (ratio->high < 1 / level) {
+    if (ratio->high < 1 / margins.lead) {
         return Lead::behind;
     }
-    return ratio->low > 1 / level && ratio->high < level ? Lead::level : Lead::undecided;
+    return ratio->low > 1 / margins.level && ratio->high < margins.level ? Lead::level
+                                                                         : Lead::undecided;
 }
 
 std::vector<Crossing> Verdict::crossings() const {
@@ -115,7 +116,7 @@ std::vector<Crossing> Verdict::crossings() const {
 Lead lead_at(const Measured& measured, const Point& point, const std::string& first) {
     const Point* const other = find(measured, point.size_bytes, first);
     return other == nullptr ? Lead::undecided
-                            : lead_of(ratio_at(*other, point), level_of(measured.machine));
+                            : lead_of(ratio_at(*other, point), margins_of(measured.machine));
 }
 
 std::string Verdict::words(const Crossing& crossing) const {
@@ -187,7 +188,7 @@ std::string in_words(
     if (const auto here = at(Lead::level); !here.empty()) {
         double level = 0;
         for (const Standing& standing : verdict.standings) {
-            level = standing.lead == Lead::level ? std::max(level, standing.level) : level;
+            level = standing.lead == Lead::level ? std::max(level, standing.margins.level) : level;
         }
         parts.push_back(fmt::format(
             "{} and {} are within {} at {}", verdict.first, verdict.second, percent_of(level),

@@ -19,7 +19,7 @@ inline constexpr const char* kSecond = "ring";
 /// How `ring` stands to `naive`, say: the second algorithm of a pair to the first.
 enum class Lead {
     behind,
-    level,  // within what makes no difference: level_of()
+    level,  // within what makes no difference: Margins
     ahead,
     undecided,  // the interval of their ratio leaves it open, or the times have not settled
 };
@@ -30,27 +30,33 @@ const char* name_of(Lead lead);
 /// What stands behind a ratio in a table: '?' undecided, '=' level, ' ' otherwise.
 char mark_of(Lead lead);
 
-/// Where each rank has a core, a ratio up to this makes no difference.
-inline constexpr double kLevel = 1.03;
-/// Where ranks share cores: from one start of the processes to the next their ratio differs by several percent,
-/// for minutes alike, and one run sees one start.
-inline constexpr double kLevelOnSharedCores = 1.1;
+/// A ratio beyond `lead` is a lead, one within `level` makes no difference. Between them is a gap: what one run finds
+/// a little larger than another is never level in one and a lead in the other.
+struct Margins {
+    double lead;
+    double level;
+};
+/// Where each rank has a core.
+inline constexpr Margins kOwnCores{1.03, 1.02};
+/// Where ranks share cores, nothing is level: from one start of the processes to the next their ratio differs by up
+/// to 18 %, for minutes alike, and one run sees one start.
+inline constexpr Margins kSharedCores{1.1, 1.0};
 
-double level_of(const Machine& machine);
+Margins margins_of(const Machine& machine);
 
 /// "10 %"
-std::string percent_of(double level);
+std::string percent_of(double margin);
 
-/// By the ratio of the first one's time to the second one's. The whole interval must lie on one
-/// side of what makes no difference.
-Lead lead_of(const std::optional<Interval>& ratio, double level = kLevel);
+/// By the ratio of the first one's time to the second one's. The whole interval must lie beyond one
+/// margin, or within the other.
+Lead lead_of(const std::optional<Interval>& ratio, const Margins& margins = kOwnCores);
 
 /// The lead at a size, or at a number of ranks.
 struct Standing {
     double x = 0.0;
     Lead lead = Lead::undecided;
     std::optional<Interval> ratio = {};
-    double level = kLevel;
+    Margins margins = kOwnCores;
 };
 
 /// Between `low` and `high`, neighbours of those where the lead was decided, it changes.
