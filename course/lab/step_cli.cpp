@@ -49,9 +49,11 @@ std::string ratio_text(const std::vector<Block>& blocks, std::size_t a, std::siz
 std::string marks_explained(
     const std::vector<std::string>& ways, const std::vector<Block>& blocks
 ) {
-    std::string text =
-        "\n= within 2 %   ? undecided: the 99 % interval leaves it open, or a time has not "
-        "settled\n";
+    std::string text = fmt::format(
+        "\n= within {}   ? undecided: the 99 % interval leaves it open, or a time has not "
+        "settled\n",
+        percent_of(kOwnCores.level)
+    );
     std::vector<std::string> reasons;
     for (std::size_t i = 0; i < ways.size(); ++i) {
         reasons.push_back(why_unsettled(blocks, i));

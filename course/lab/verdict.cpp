@@ -186,13 +186,9 @@ std::string in_words(
         }
     }
     if (const auto here = at(Lead::level); !here.empty()) {
-        double level = 0;
-        for (const Standing& standing : verdict.standings) {
-            level = standing.lead == Lead::level ? std::max(level, standing.margins.level) : level;
-        }
         parts.push_back(fmt::format(
-            "{} and {} are within {} at {}", verdict.first, verdict.second, percent_of(level),
-            where(here)
+            "{} and {} are within {} at {}", verdict.first, verdict.second,
+            percent_of(kOwnCores.level), where(here)
         ));
     }
     if (const auto here = at(Lead::undecided); !here.empty()) {

@@ -30,8 +30,8 @@ const char* name_of(Lead lead);
 /// What stands behind a ratio in a table: '?' undecided, '=' level, ' ' otherwise.
 char mark_of(Lead lead);
 
-/// A ratio beyond `lead` is a lead, one within `level` makes no difference. Between them is a gap: what one run finds
-/// a little larger than another is never level in one and a lead in the other.
+/// A ratio beyond `lead` is a lead, one within `level` makes no difference. Between them is a gap: a ratio that
+/// two runs find within 1 % of each other is not level in one and a lead in the other.
 struct Margins {
     double lead;
     double level;

@@ -60,11 +60,11 @@ std::vector<Suspicion> other_operations(const Call& call, int p) {
 
 std::vector<Suspicion> reduction_mistakes(const Call& call, int p) {
     std::vector<Suspicion> all = mean_mistakes(call, 0, p);
-    const std::vector<Suspicion> ignored = other_operations(call, p);
-    if (ignored.empty()) {
+    const std::vector<Suspicion> others = other_operations(call, p);
+    if (others.empty()) {
         return all;
     }
-    all.insert(all.end(), ignored.begin(), ignored.end());
+    all.insert(all.end(), others.begin(), others.end());
     auto from_zero = reduction(call, p);
     accumulate(std::vector<float>(call.n, 0.0F), from_zero, call.op);
     all.push_back({from_zero, "as if it began at 0: start from a contribution, not from zero"});

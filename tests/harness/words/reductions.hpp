@@ -25,7 +25,7 @@ std::vector<Suspicion> mean_mistakes_here(const Call& call, const Communicator& 
 std::vector<Suspicion> other_operations(const Call& call, int p);
 
 /// What likely mistakes leave in the place of a reduction, whichever rank holds it and whoever added:
-/// mean_mistakes(), an operation ignored, and a start that was no
+/// mean_mistakes(), another operation, and a start that was no
 /// contribution.
 std::vector<Suspicion> reduction_mistakes(const Call& call, int p);
 
