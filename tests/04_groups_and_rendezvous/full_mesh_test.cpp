@@ -2,6 +2,7 @@
 // come.
 #include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
 
+#include <map>
 #include <memory>
 
 #include "course/runtime/clock.hpp"
@@ -34,9 +35,14 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
                 CHECK(entries("fd") - before == p * (p - 1));
             }
             for (std::uint32_t a = 0; a < mesh.size(); ++a) {
-                CHECK_FALSE(mesh[a][a]);
+                INFO("the sockets of rank " << a << " of " << p);
+                {
+                    INFO("none at its own place");
+                    CHECK_FALSE(mesh[a][a]);
+                }
                 for (std::uint32_t b = 0; b < mesh.size(); ++b) {
                     if (a != b) {
+                        INFO("the one of rank " << b << ": it is there, and its calls wait");
                         REQUIRE(mesh[a][b]);
                         CHECK(waits(mesh[a][b]));
                         say(mesh[a][b], 1000 * a + b);
@@ -109,24 +115,26 @@ TEST_CASE("full_mesh hangs up on whoever is none of its ranks") {
         const int port = port_in(rank.said());
         const auto call = [&] { return net::connect_to("127.0.0.1", port, kPatience); };
         call();  // leaves at once
-        std::vector<net::Socket> strangers;
+        const auto comes = [&](std::uint32_t says) {
+            net::Socket socket = call();
+            say(socket, says);
+            return socket;
+        };
+        std::map<std::string, net::Socket> strangers;
         for (const std::uint32_t said : {0U, 1U, 4U, 0x80000002U, 0xFFFFFFFFU}) {
-            strangers.push_back(call());
-            say(strangers.back(), said);
+            strangers["who says rank " + std::to_string(said)] = comes(said);
         }
-        const net::Socket rank_3 = call();
-        say(rank_3, 3);
-        strangers.push_back(call());
-        say(strangers.back(), 3);  // a second one
-        const net::Socket rank_2 = call();
-        say(rank_2, 2);
+        const net::Socket rank_3 = comes(3);
+        strangers["who says rank 3 when that has come already"] = comes(3);
+        const net::Socket rank_2 = comes(2);
         const Came came = rank.end();
         REQUIRE(came.sockets.size() == 4);
         say(came.sockets[2], 62);
         say(came.sockets[3], 63);
         CHECK(heard(rank_2) == "62");
         CHECK(heard(rank_3) == "63");
-        for (const net::Socket& stranger : strangers) {
+        for (const auto& [who, stranger] : strangers) {
+            INFO("rank 1 of 4 closes the connection of one " << who);
             CHECK(has_ended(stranger));
         }
     });
@@ -205,7 +213,10 @@ TEST_CASE("full_mesh is not kept waiting by a stranger who says nothing") {
         const Came came = rank.end();
         CHECK(without_error(came));
         CHECK(watch.elapsed_s() < 3);  // less than the timeout
-        CHECK(has_ended(silent));
+        {
+            INFO("it closes the connection of who says nothing");
+            CHECK(has_ended(silent));
+        }
     });
 }
 
