@@ -119,6 +119,8 @@ TimedCells timed_cells(
     const bool on_nodes = cluster.per_node > 0;
     const long sent = on_nodes ? time.crossing : time.bytes;
     const double bus_bytes = time.bus_factor * static_cast<double>(time.size_bytes);
+    const std::string bandwidth =
+        bus_bytes > 0 ? fmt::format("{:.4g}", 1e-9 * bus_bytes / time.seconds) : "-";
     return {
         std::to_string(time.ranks),
         in_words(time.size_bytes),
@@ -128,7 +130,7 @@ TimedCells timed_cells(
         time.model_s <= 0 || !measured ? "-" : fmt::format("{:.4f}", time.seconds / time.model_s),
         time.messages < 0 ? "-" : std::to_string(time.messages),
         sent < 0 ? "-" : in_bytes(static_cast<double>(sent)),
-        on_nodes           ? fmt::format("{:.4g}", 1e-9 * bus_bytes / time.seconds)
+        on_nodes           ? bandwidth
         : naive == nullptr ? "-"
                            : fmt::format("{:.2f}", naive->seconds / time.seconds)};
 }

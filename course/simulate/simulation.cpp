@@ -79,6 +79,12 @@ Held held_with_code(const Context& context, std::size_t bytes, int ranks) {
     return held_ranks(supply_here(), demand_with_code(references_of(context), bytes, ranks));
 }
 
+/// That of what ran on so many ranks: it is the same for whatever does the same. 0: nothing did.
+double bus_factor_on(int ranks, const std::vector<Timed>& times) {
+    const auto found = std::ranges::find(times, ranks, &Timed::ranks);
+    return found == times.end() ? 0 : found->bus_factor;
+}
+
 class Runs {
   public:
     Runs(Context& context, const Simulation& wanted)
@@ -175,7 +181,9 @@ class Runs {
                                                                    result.collective, bytes, setting
                                                                );
             if (seconds) {
+                const double bus_factor = bus_factor_on(ranks, result.times);
                 Timed& time = result.times.emplace_back();
+                time.bus_factor = bus_factor;
                 time.collective = result.collective;
                 time.algorithm = peer;
                 time.ranks = ranks;

@@ -248,6 +248,7 @@ TEST_CASE("data beyond 1 GiB over all ranks needs no memory of that size", "[sim
             Approx(1).epsilon(0.0002)
         );
     }
+    CHECK(times.at("lr 64 33554432")["bus_factor"] == 2 * 63.0 / 64);
     // a ring, by its formula
     CHECK(
         times.at("lr 64 33554432")["seconds"].get<double>() ==
