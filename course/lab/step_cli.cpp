@@ -38,21 +38,23 @@ void add_step_options(CLI::App& app, StepOptions& options, const std::vector<std
     app.add_flag("--progress", options.progress, "Show progress on standard error");
 }
 
-std::string ratio_text(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
+std::string ratio_text(
+    const std::vector<Block>& blocks, std::size_t a, std::size_t b, bool shares_cores
+) {
     const Interval ratio = ratio_of(blocks, a, b);
     const bool settled = why_unsettled(blocks, a).empty() && why_unsettled(blocks, b).empty();
-    return fmt::format(
-        "{:.2f}{}", ratio.value, a == b ? ' ' : mark_of(settled ? lead_of(ratio) : Lead::undecided)
-    );
+    const Lead lead =
+        settled ? lead_of(ratio, shares_cores ? kSharedCores : kOwnCores) : Lead::undecided;
+    return fmt::format("{:.2f}{}", ratio.value, a == b ? ' ' : mark_of(lead));
 }
 
 std::string marks_explained(
     const std::vector<std::string>& ways, const std::vector<Block>& blocks
 ) {
     std::string text = fmt::format(
-        "\n= within {}   ? undecided: the 99 % interval leaves it open, or a time has not "
-        "settled\n",
-        percent_of(kOwnCores.level)
+        "\n= within {}   ? undecided: the 99 % interval leaves it open, a time has not settled, "
+        "or\n                  ranks share cores, and the difference is less than {}\n",
+        percent_of(kOwnCores.level), percent_of(kSharedCores.lead)
     );
     std::vector<std::string> reasons;
     for (std::size_t i = 0; i < ways.size(); ++i) {

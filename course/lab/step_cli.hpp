@@ -25,8 +25,11 @@ void parse(CLI::App& app, int argc, char** argv, std::string& help);
 
 /// The time of way `a` over that of way `b`, and its mark: "1.48", "1.01=", "0.97?".
 ///
-/// blocks  of one round each.
-std::string ratio_text(const std::vector<Block>& blocks, std::size_t a, std::size_t b);
+/// blocks        of one round each.
+/// shares_cores  ranks do: less is a lead where they do not.
+std::string ratio_text(
+    const std::vector<Block>& blocks, std::size_t a, std::size_t b, bool shares_cores
+);
 
 /// What the marks mean, and which times have not settled, for the foot of a table.
 std::string marks_explained(const std::vector<std::string>& ways, const std::vector<Block>& blocks);

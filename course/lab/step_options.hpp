@@ -15,7 +15,8 @@ struct StepOptions {
     std::int64_t batch = 64;
     std::size_t bucket_cap_mb = nn::kBucketCapMb;
     int rounds = 15;
-    int most_rounds = 45;  // where the times have not settled by then
+    int most_rounds = 45;       // where the times have not settled by then
+    bool shares_cores = false;  // ranks do, and are interrupted by each other
     std::vector<std::string> ways;
     bool json = false;
     bool progress = false;

@@ -61,7 +61,8 @@ int run(int argc, char** argv, const Communicator& comm) {
         if (describe_machine(comm).nodes > 1) {
             std::erase(ways, "gloo");  // its ranks meet in a file, and talk over loopback
         }
-        const StepOptions options = parse_ddp_options(argc, argv, ways, help);
+        StepOptions options = parse_ddp_options(argc, argv, ways, help);
+        options.shares_cores = describe_machine(comm).oversubscribed();
         to = options.to;
         return help.empty() ? measure(options, comm) : help;
     });

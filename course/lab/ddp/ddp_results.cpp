@@ -40,8 +40,9 @@ std::string to_text(
         return static_cast<std::size_t>(std::ranges::find(ways, name) - ways.begin());
     };
     const auto over = [&](std::size_t one, std::size_t other) {
-        return one < ways.size() && other < ways.size() ? ratio_text(blocks, one, other)
-                                                        : std::string("- ");
+        return one < ways.size() && other < ways.size()
+                   ? ratio_text(blocks, one, other, options.shares_cores)
+                   : std::string("- ");
     };
     if (options.json) {
         nlohmann::json document = {{"model", options.model}, {"batch", options.batch},

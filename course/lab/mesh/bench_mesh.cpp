@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include "course/lab/machine.hpp"
 #include "course/lab/mesh/mesh_results.hpp"
 #include "course/lab/mesh/mesh_training.hpp"
 #include "course/lab/outputs.hpp"
@@ -153,7 +154,8 @@ std::string measure(const MeshOptions& options, const Communicator& comm) {
 int run(int argc, char** argv, const Communicator& comm) {
     return run_bench("bench mesh", comm, [&](std::string& to) {
         std::string help;
-        const MeshOptions options = parse_mesh_bench(argc, argv, trainer::schedule_names(), help);
+        MeshOptions options = parse_mesh_bench(argc, argv, trainer::schedule_names(), help);
+        options.shares_cores = describe_machine(comm).oversubscribed();
         to = options.to;
         if (!help.empty()) {
             return help;

@@ -116,7 +116,7 @@ std::string byte_table(
     return text;
 }
 
-std::string time_table(const MeshReport& report) {
+std::string time_table(const MeshReport& report, bool shares_cores) {
     const auto& results = report.results;
     const std::string all_of_dp = fmt::format("dp={}", report.ranks);
     const auto found = std::ranges::find(results, all_of_dp, &MeshResult::name);
@@ -129,7 +129,7 @@ std::string time_table(const MeshReport& report) {
         text += fmt::format(
             "{:<16}{:>4}{:>10.1f}{:>12}{:>10.0f}{:>11.1f}\n", results[i].name,
             results[i].micro_batches, 1e3 * median(steps_of(report.blocks, i)),
-            found == results.end() ? "- " : ratio_text(report.blocks, i, first),
+            found == results.end() ? "- " : ratio_text(report.blocks, i, first, shares_cores),
             1e2 * median(results[i].waiting), 1e2 * results[i].bubble
         );
     }
@@ -280,7 +280,7 @@ std::string to_text(const MeshOptions& options, const MeshReport& report) {
         options.zero > 0 ? fmt::format(", zero {}", options.zero) : "",
         options.sequence_parallel ? ", sequence parallel" : "", report.blocks.size()
     );
-    text += time_table(report) + marks_explained(names, report.blocks);
+    text += time_table(report, options.shares_cores) + marks_explained(names, report.blocks);
     text +=
         byte_table("KB that a rank sends in a step; difference in bytes", report, 0, kDimensions);
     text += byte_table(

@@ -8,6 +8,7 @@
 
 #include <torch/version.h>
 
+#include "course/lab/machine.hpp"
 #include "course/lab/outputs.hpp"
 #include "course/lab/steps.hpp"
 #include "course/lab/zero/zero_results.hpp"
@@ -185,7 +186,8 @@ std::string measure(const ZeroOptions& options, const Communicator& comm) {
 int run(int argc, char** argv, const Communicator& comm) {
     return run_bench("bench zero", comm, [&](std::string& to) {
         std::string help;
-        const ZeroOptions options = parse_zero_options(argc, argv, kWays, help);
+        ZeroOptions options = parse_zero_options(argc, argv, kWays, help);
+        options.shares_cores = describe_machine(comm).oversubscribed();
         to = options.to;
         if (!help.empty()) {
             return help;

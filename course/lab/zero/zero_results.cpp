@@ -169,7 +169,7 @@ std::string to_text(
             megabytes(one.held.of(MemoryKind::optimizer)), megabytes(states_of(one.held)),
             static_cast<long>(states_of(one.held)) - static_cast<long>(one.formula),
             megabytes(one.peak.total()), megabytes(one.sent), 1e3 * median(steps_of(blocks, i)),
-            ddp == results.end() ? "- " : ratio_text(blocks, i, first)
+            ddp == results.end() ? "- " : ratio_text(blocks, i, first, options.shares_cores)
         );
     }
     return text + marks_explained(options.ways, blocks);
