@@ -78,7 +78,7 @@ class LeavingMembership : public Membership {
     }
 };
 
-/// Serves the store, where its host is this machine and no other agent on it does.
+/// Serves the store, where its host is this machine and no other agent on it does; or where it is told to.
 std::unique_ptr<TcpStoreServer> serve_store(LaunchOptions& options) {
     if (options.host.empty()) {
         auto server = std::make_unique<TcpStoreServer>();
@@ -86,12 +86,15 @@ std::unique_ptr<TcpStoreServer> serve_store(LaunchOptions& options) {
         options.port = server->port();
         return server;
     }
-    if (!is_this_machine(options.host)) {
+    if (!options.is_host.value_or(is_this_machine(options.host))) {
         return nullptr;
     }
     try {
         return std::make_unique<TcpStoreServer>(options.port);
     } catch (const Error&) {
+        if (options.is_host) {
+            throw;
+        }
         return nullptr;  // another agent of this machine does
     }
 }

@@ -69,14 +69,15 @@ void read_conf(const std::string& text, LaunchOptions& options) {
         const std::string value = part.substr(std::min(equals + 1, part.size()));
         if (const auto time = times.find(name); time != times.end()) {
             *time->second = seconds("--rdzv-conf " + name, value);
+        } else if (name == "is_host" && (value == "true" || value == "false")) {
+            options.is_host = value == "true";
         } else if (name == "keep_alive_max_attempt" && whole(value).value_or(0) >= 2) {
             options.missed_heartbeats = *whole(value);
         } else {
             throw std::invalid_argument(
                 "--rdzv-conf " + part +
                 ": there is join_timeout, last_call_timeout, keep_alive_interval, all in seconds, "
-                "and "
-                "keep_alive_max_attempt, a number from 2 on"
+                "keep_alive_max_attempt, a number from 2 on, and is_host, true or false"
             );
         }
         begin = end + 1;
@@ -86,7 +87,7 @@ void read_conf(const std::string& text, LaunchOptions& options) {
     }
 }
 
-void add_text(
+CLI::Option& add_text(
     CLI::App& app,
     const char* names,
     const char* what,
@@ -94,9 +95,9 @@ void add_text(
     const char* otherwise,
     const std::function<void(const std::string&)>& read
 ) {
-    app.add_option_function<std::string>(names, read, what)
-        ->type_name(type)
-        ->default_str(otherwise);
+    return *app.add_option_function<std::string>(names, read, what)
+                ->type_name(type)
+                ->default_str(otherwise);
 }
 
 void add_number(CLI::App& app, const char* names, int& value, const char* what, int least) {
@@ -146,9 +147,10 @@ void add_rendezvous(CLI::App& app, LaunchOptions& options) {
     );
     add_text(
         app, "--rdzv-conf,--rdzv_conf",
-        "join_timeout=600,last_call_timeout=30,keep_alive_interval=5,keep_alive_max_attempt=3",
+        "join_timeout=600,last_call_timeout=30,keep_alive_interval=5,keep_alive_max_attempt=3; "
+        "is_host=true: this agent serves the store, is_host=false: it does not",
         "NAME=VALUE,...", "", [&](const std::string& value) { read_conf(value, options); }
-    );
+    ).join(',');
 }
 
 /// What this node does by itself.

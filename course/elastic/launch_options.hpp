@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct LaunchOptions {
     std::string run = "none";
     std::string host;  // of the store; empty: this machine alone
     int port = 29400;
+    std::optional<bool> is_host = {};  // this agent serves the store, or not; none: one on `host`
     std::string address;  // of this machine, as the others reach it; empty: as it reaches the store
     std::filesystem::path logs =
         {};  // empty: a temporary folder, which is kept where something went wrong

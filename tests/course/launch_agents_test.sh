@@ -70,6 +70,24 @@ for name in a c d; do
     told $name 'round 1: 6 ranks on 3 nodes' || fail "agent $name was in no round 1 of three: $(cat "$work/$name")"
 done
 
+# --- the one that is to serve the store comes last; and there is no other on its port
+
+job 2 --rdzv-conf is_host=false
+start a true
+sleep 1 # it would be the first
+options=(--rdzv-conf join_timeout=60 --rdzv-conf is_host=true)
+start b true
+for name in a b; do ends $name 0; done
+python3 -c 'import socket, sys, time
+s = socket.socket(); s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); time.sleep(20)' "$port" &
+taken=$!
+wait_for python3 -c 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])))' "$port" 2>/dev/null
+start c true
+ends c 1
+told c "$port" || fail "agent c does not name the port: $(cat "$work/c")"
+kill "$taken"
+wait "$taken" 2>/dev/null
+
 # --- one is killed: its workers die with it, and the others go on in a new round, at no cost
 
 job 2:3 --rdzv-conf last_call_timeout=2,keep_alive_interval=0.5

@@ -122,6 +122,7 @@ refused 'give HOST:PORT' --nnodes 2 --rdzv-endpoint :1 -- true
 refused '--nprocs: launch has no such option' --nprocs 3 -- true
 refused 'needs --checkpoint' -- train --steps 3
 refused '--rdzv-conf patience=3' --rdzv-conf patience=3 -- true
+refused '--rdzv-conf is_host=perhaps' --rdzv-conf join_timeout=3 --rdzv-conf is_host=perhaps -- true
 refused '--modell' -- train --modell small
 [ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
 exit "$failed"
