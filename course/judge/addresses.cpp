@@ -36,7 +36,8 @@ std::map<std::uint64_t, Places> places_of(
         const std::size_t at = line.rfind(" at ");
         if (at != std::string::npos) {
             const std::string place = line.substr(at + 4);
-            places[address].push_back(place.substr(0, place.find(" (discriminator")));
+            const fs::path path = place.substr(0, place.find(" (discriminator"));
+            places[address].push_back(path.lexically_normal().string());  // ccache's may have ".."
         }
     }
     return places;
