@@ -29,9 +29,9 @@ TRAIN = "train --model gpt --context 32 --layers 2 --width 32 --heads 2 --train-
 BATCH = 8  # of each rank
 
 
-def until(condition, what: str):
-    """Looks every millisecond; the value, once it is true."""
-    end = time.monotonic() + LIMIT_S
+def until(condition, what: str, limit_s: float = LIMIT_S):
+    """Looks every millisecond; the value, once it is true. SystemExit, with what it never came to."""
+    end = time.monotonic() + limit_s
     while time.monotonic() < end:
         if value := condition():
             return value
