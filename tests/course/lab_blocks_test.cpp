@@ -7,6 +7,7 @@
 
 #include "course/lab/blocks.hpp"
 #include "course/lab/statistics.hpp"
+#include "course/lab/step_cli.hpp"
 #include "course/lab/verdict.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -167,6 +168,17 @@ TEST_CASE("two that were never undisturbed in one round have not settled: no rat
     CHECK(std::isinf(ratio_of(blocks, 1, 0).high) == (both == 7));
     CHECK(all_settled(blocks) == (both == 8));
     CHECK_FALSE(all_settled({}));
+}
+
+TEST_CASE("where ranks share cores, a way that is 5 % slower is undecided, and none is level") {
+    Computer machine(1);
+    const std::vector<Block> blocks = machine.measure(60, {1.0, 1.0, 1.05, 1.5}, 0);
+    CHECK(ratio_text(blocks, 1, 0, false).back() == '=');
+    CHECK(ratio_text(blocks, 1, 0, true).back() == '?');
+    CHECK(ratio_text(blocks, 2, 0, false).back() == ' ');
+    CHECK(ratio_text(blocks, 2, 0, true).back() == '?');
+    CHECK(ratio_text(blocks, 3, 0, true).back() == ' ');
+    CHECK(ratio_text(blocks, 0, 0, true) == "1.00 ");
 }
 
 TEST_CASE(

@@ -58,11 +58,12 @@ int run(int argc, char** argv, const Communicator& comm) {
     return run_bench("bench ddp", comm, [&](std::string& to) {
         std::string help;
         std::vector<std::string> ways = contestant_names();
-        if (describe_machine(comm).nodes > 1) {
+        const Machine machine = describe_machine(comm);
+        if (machine.nodes > 1) {
             std::erase(ways, "gloo");  // its ranks meet in a file, and talk over loopback
         }
         StepOptions options = parse_ddp_options(argc, argv, ways, help);
-        options.shares_cores = describe_machine(comm).oversubscribed();
+        options.shares_cores = machine.oversubscribed();
         to = options.to;
         return help.empty() ? measure(options, comm) : help;
     });
