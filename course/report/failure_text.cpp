@@ -174,11 +174,29 @@ std::string between(const std::string& before, const std::string& next) {
     return ended || goes_on ? " " : "; ";
 }
 
+/// Whether it compares two values. What has one alone, a Comparison, says it in a sentence.
+bool is_comparison(const std::string& expression) {
+    const auto has = [&](std::string_view sign) {
+        return expression.find(sign) != std::string::npos;
+    };
+    return has(" == ") || has(" != ") || has(" < ") || has(" <= ") || has(" > ") || has(" >= ");
+}
+
+/// What its values say: "10 == 11". With the check itself where they leave that open: "false   CHECK( is_sorted )".
+std::string with_values(const Failure& failure) {
+    const std::string values = first_line(expansion_of(failure));
+    const bool is_told = values != "false" && values != "true" && values != "!true";
+    const bool compares = failure.info.empty() && is_comparison(failure.expression);
+    return failure.expansion.empty() || (is_told && !compares)
+               ? values
+               : values + "   " + first_line(failure.expression);
+}
+
 /// "rank 1: 10 == 11 (7 floats over 3 ranks; one message in each step)"
 std::string in_one_line(int rank, const Failure& failure) {
-    std::string text = fmt::format("rank {}: {}", rank, first_line(expansion_of(failure)));
+    const std::string text = fmt::format("rank {}: {}", rank, with_values(failure));
     if (failure.info.empty()) {
-        return failure.expansion.empty() ? text : text + "   " + first_line(failure.expression);
+        return text;
     }
     std::string context;
     std::string before;

@@ -22,6 +22,7 @@
 #include "course/runtime/seeded.hpp"
 #include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/compare.hpp"
 
 namespace dist::harness {
 
@@ -81,6 +82,19 @@ class CallNetwork {
         if (at_call) {
             at_call(calls.size());
         }
+    }
+
+    /// Whether all answers have come.
+    [[nodiscard]] Comparison all_through() const {
+        for (const BegunCall& call : calls) {
+            if (!call.is_through) {
+                return {
+                    false, "rank " + std::to_string(call.to) + " has not answered " +
+                               call.function + " yet, which rank " + std::to_string(call.from) +
+                               " called"};
+            }
+        }
+        return {};
     }
 
     VirtualTime time;

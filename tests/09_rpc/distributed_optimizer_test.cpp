@@ -149,7 +149,7 @@ TEST_CASE("a step that fails on an owner throws when all have answered, and the 
         };
         int blamed = -1;
         std::string reason;
-        bool all_through = true;
+        Comparison all_through;
         world.on_rank_0([&] {
             DistributedOptimizer optimizer(world.rpc(0), options, kAll);
             optimizer.step(1);
@@ -159,12 +159,10 @@ TEST_CASE("a step that fails on an owner throws when all have answered, and the 
                 blamed = error.rank();
                 reason = error.reason();
             }
-            for (const BegunCall& call : world.network.calls) {
-                all_through = all_through && call.is_through;
-            }
+            all_through = world.network.all_through();
             optimizer.step(3);
         });
-        INFO("in the second step rank 1 throws; rank 2 takes 40 ms longer");
+        INFO("in the second step rank 1 throws; rank 2 takes 40 ms longer. Then step() throws");
         CHECK(blamed == 1);
         CHECK(reason == "no such context today");
         CHECK(all_through);
@@ -183,7 +181,7 @@ TEST_CASE(
         OwnerWorld world(seed);
         int blamed = -1;
         std::string reason;
-        bool all_through = true;
+        Comparison all_through;
         world.on_rank_0([&] {
             try {
                 const DistributedOptimizer bad(world.rpc(0), {}, {{2, "a"}, {0, "b"}, {1, "c"}});
@@ -191,13 +189,11 @@ TEST_CASE(
                 blamed = error.rank();
                 reason = error.reason();
             }
-            for (const BegunCall& call : world.network.calls) {
-                all_through = all_through && call.is_through;
-            }
+            all_through = world.network.all_through();
             DistributedOptimizer good(world.rpc(0), {}, kAll);
             good.step(1);
         });
-        INFO("rank 1 has no parameter \"c\". It says: " << reason);
+        INFO("rank 1 has no parameter \"c\". Then the constructor throws: " << reason);
         CHECK(blamed == 1);
         CHECK(reason.find("c") != std::string::npos);
         CHECK(all_through);

@@ -185,6 +185,8 @@ inline std::string refusal(RpcPlace& me, int to = 0) {
         return "std::invalid_argument";
     } catch (const Error&) {
         return "Error";
+    } catch (const std::exception& error) {
+        return std::string("something else: ") + error.what();
     }
 }
 

@@ -253,6 +253,10 @@ TEST_CASE("a later failure keeps its line of context") {
         "Two models, one after the other, and then a look at both: is some memory shared",
         "by all calls?", "parameter 0"};
     CHECK(has(in_one_line(test), "is some memory shared by all calls? parameter 0)"));
+    test.per_rank[0].failures = {{"CHECK( is_sorted )", "false", "t.cpp", 7, {"7 floats"}}};
+    CHECK(in_one_line(test) == "rank 0: false   CHECK( is_sorted ) (7 floats)");
+    test.per_rank[0].failures = {{"CHECK( result )", "index 0: expected 1, got 2", "t.cpp", 7, {}}};
+    CHECK(in_one_line(test) == "rank 0: index 0: expected 1, got 2");
 }
 
 TEST_CASE("a hang says what the test said of the call, once") {
