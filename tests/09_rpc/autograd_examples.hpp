@@ -107,8 +107,8 @@ inline Program unused() {
     return program;
 }
 
-/// Arguments and results of several dtypes, without gradients and undefined, several roots of their
-/// own.
+/// Arguments and results of several dtypes, without gradients and undefined; several roots, of one
+/// element each, in zero to two dimensions.
 inline Program mixed() {
     Program program = {
         "several dtypes and roots",
@@ -123,7 +123,8 @@ inline Program mixed() {
         const Tensors out = call(1, "mix", {leaves[0][0], leaves[0][1], numbers, {}});
         const at::Tensor loss = out[0].sum();
         return Tensors{
-            loss, out[1].mul(out[2]).sum(), loss, out[4].sum(), leaves[0][0].mul(2).sum()};
+            loss, out[1].mul(out[2]).sum().reshape({1, 1}), loss, out[4].sum(),
+            leaves[0][0].mul(2).sum(0, true)};
     };
     return program;
 }

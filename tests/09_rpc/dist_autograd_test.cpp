@@ -142,6 +142,12 @@ TEST_CASE("a call that throws there throws here, and its context is released the
             const ContextId context = world.on(0).new_context();
             const std::string error = error_of([&] { world.on(0).call(1, "bad", {leaf({1})}); });
             CHECK(error.find("not today") != std::string::npos);
+            {
+                INFO("then rank 1 makes a context of its own: its calls are in none");
+                ContextId own = 0;
+                CHECK_NOTHROW(own = world.on(1).new_context());
+                error_of([&] { world.on(1).release(own); });
+            }
             CHECK_THROWS_AS(world.on(0).call(2, "no such rank", {}), std::invalid_argument);
             world.on(0).release(context);
             const Comparison clean = world.is_clean();

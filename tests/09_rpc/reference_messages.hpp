@@ -223,6 +223,17 @@ inline void sent_again() {
     }
 }
 
+/// Who looks a minute late sends once, and waits from then on.
+inline void ticks_late() {
+    RefWorld world(2);
+    world.dead = {0};
+    world.remote(1, 0);
+    world.said({});
+    world.pass(1, 60s);
+    said(world, "the first tick() comes a minute late", {"1 to 0: FORK_REQUEST"});
+    is_sent_at(world, 1, "FORK_REQUEST, a minute late,", {1500, 3750, 7125, 12187});
+}
+
 inline void given_up_in_time() {
     RefWorld world(2);
     world.dead = {0};

@@ -268,19 +268,25 @@ class RefWorld {
     void hold(int rank, const RemoteRef& ref) {
         const auto told = std::make_shared<std::string>();
         const auto fate = fates_.at(ref.id());
+        uses(rank).push_back({ref, told});
         ref.when_confirmed([this, rank, told, fate](const std::exception_ptr& error) {
+            const std::string who = "rank " + std::to_string(rank);
             if (!told->empty()) {
-                note("rank " + std::to_string(rank) + " is told twice that a use is confirmed");
+                note(who + " is told twice that a use is confirmed");
             }
             *told = error ? text_of(error) : kConfirmed;
             if (!error && (!fate->is_made || fate->freed > 0)) {
-                note(
-                    "rank " + std::to_string(rank) +
-                    " begins with a reference whose object is not there"
-                );
+                note(who + " begins with a reference whose object is not there");
+            }
+            for (const Held& use : uses(rank)) {  // or it is not held any more
+                if (use.told == told && use.ref.is_confirmed() == (error != nullptr)) {
+                    note(
+                        "in the callback of when_confirmed on " + who + " is_confirmed() is " +
+                        (error ? "true, beside an error" : "false, without an error")
+                    );
+                }
             }
         });
-        uses(rank).push_back({ref, told});
     }
 
     // what the ranks still say when they are destroyed comes to those above

@@ -171,6 +171,10 @@ TEST_CASE("what is not acknowledged is sent again five times, each wait 1.5 time
     on_one_rank(sent_again);
 }
 
+TEST_CASE("a tick() that comes late sends once, and the next wait is from then on") {
+    on_one_rank(ticks_late);
+}
+
 TEST_CASE("a use is given up one wait after its last FORK_REQUEST") {
     on_one_rank(given_up_in_time);
 }
