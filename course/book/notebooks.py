@@ -3,7 +3,7 @@
     notebooks.py LESSONS OUT      into the folder OUT
     notebooks.py --run OUT        runs all notebooks there from top to bottom
 
-Needs jupytext from PyPI, and to run them nbclient and bash_kernel. A cell has the output that the lesson shows; lessons_test.sh
+Needs jupytext from PyPI; to run them nbclient, and bash_kernel with its kernel installed. A cell has the output that the lesson shows; lessons_test.sh
 keeps it true. A command that tests a wrong answer fails, and the notebook goes on.
 """
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 # what a lesson shows of a command: its first line, and its output
 BLOCK = re.compile(r"^```console check *([^\n]*)\n\$ ([^\n]*)\n(.*?)^```$", re.M | re.S)
 TOOLS = {"gpu": "nvcc", "simgrid": "smpirun", "simgrid-mc": "simgrid-mc"}  # what some commands need
+INSTALL_KERNEL = "python3 -m bash_kernel.install --sys-prefix"
 VERDICTS = {"1", "3", "4", "5", "6"}  # exit statuses of a test that tells what is wrong: see ./shardlings --help
 HEAD = """---
 jupyter:
@@ -34,8 +35,16 @@ def needed(module):
     try:
         return __import__(module)
     except ImportError:
-        sys.exit(f"{module} is not installed for {sys.executable}: python3 -m venv VENV && VENV/bin/pip install "
-                 "jupytext nbclient bash_kernel, then activate it: . VENV/bin/activate")
+        sys.exit(f"{module} is not installed for {sys.executable}: python3 -m venv VENV && . VENV/bin/activate && "
+                 "pip install jupytext nbclient bash_kernel")
+
+
+def expect_kernel():
+    """bash_kernel is a package; Jupyter finds its kernel when that is installed, too."""
+    needed("jupyter_client")
+    from jupyter_client.kernelspec import find_kernel_specs
+    if "bash" not in find_kernel_specs():
+        sys.exit(f"Jupyter finds no kernel for Bash: {INSTALL_KERNEL}")
 
 
 def text_of(lesson):
@@ -69,7 +78,6 @@ def make(lesson, out):
 def run(file):
     """Runs a notebook. Returns what went wrong: commands that came to no verdict."""
     nbformat, nbclient = needed("nbformat"), needed("nbclient")
-    needed("bash_kernel")
     notebook = nbformat.read(file, as_version=4)
     here = [cell for cell in notebook.cells if not cell.metadata.get("needs") or shutil.which(cell.metadata["needs"])]
     for cell in notebook.cells:
@@ -89,6 +97,8 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     if sys.argv[1] == "--run":
+        needed("bash_kernel")
+        expect_kernel()
         files = sorted(Path(sys.argv[2]).glob("*.ipynb"))
         wrong = [] if files else [f"{sys.argv[2]} holds no notebook"]
         for number, file in enumerate(files, 1):
@@ -99,7 +109,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     lessons = sorted(Path(sys.argv[1]).glob("[0-9][0-9]_*.md"))
     commands = sum(make(lesson, out) for lesson in lessons)
-    print(f"{len(lessons)} notebooks with {commands} commands are in {out}")
+    print(f"{len(lessons)} notebooks with {commands} commands are in {out}. To open them:\n"
+          f"  pip install notebook bash_kernel && {INSTALL_KERNEL} && jupyter notebook {out}")
 
 
 main()

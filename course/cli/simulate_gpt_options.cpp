@@ -85,10 +85,10 @@ void add_gpt_options(Command& train, GptArguments& arguments) {
 }
 
 void expect_options_of(const Command& train, TrainQuestion question) {
-    constexpr std::array kOfPictures = {"--forward",  "--backward",  "--optimizer", "--data",
-                                        "--log",      "--bucket-mb", "--parallel",  "--mine",
-                                        "--as",       "--compute",   "--platform",  "--servers",
-                                        "--staleness"};
+    constexpr std::array kOfPictures = {"--forward",   "--backward",  "--optimizer", "--data",
+                                        "--log",       "--bucket-mb", "--parallel",  "--mine",
+                                        "--as",        "--compute",   "--platform",  "--servers",
+                                        "--staleness", "--html"};
     constexpr std::array kOfGpt = {"--layers",      "--width",           "--heads",
                                    "--context",     "--vocabulary",      "--mesh",
                                    "--micro-batch", "--chunks",          "--recompute",

@@ -46,6 +46,7 @@ struct SimulateTrainArguments {
     ClusterArguments cluster = {.ranks = "2,4,8,16,32,64"};
     std::string csv;
     std::string svg;
+    std::string html;
     GptArguments gpt;
     GoodputArguments goodput;
 };
@@ -166,7 +167,7 @@ void announce(const TrainingSimulation& wanted) {
 void simulate_train(Context& context, const SimulateTrainArguments& arguments, bool batch_given) {
     TrainingSimulation wanted = read_arguments(context, arguments, batch_given);
     expect_held(context, wanted);
-    check_outputs(context, arguments.csv, arguments.svg);
+    check_outputs(context, arguments.csv, arguments.svg, arguments.html);
     ensure_simgrid(context);
     std::string refused;
     if (!wanted.mine.empty()) {
@@ -188,6 +189,9 @@ void simulate_train(Context& context, const SimulateTrainArguments& arguments, b
     }
     if (!arguments.csv.empty()) {
         files::write_atomically(arguments.csv, csv_of(trained));
+    }
+    if (!arguments.html.empty()) {
+        files::write_atomically(arguments.html, page_of(trained, wanted));
     }
     if (!arguments.svg.empty()) {
         plots::draw(arguments.svg, picture_of(trained, wanted));
@@ -311,6 +315,10 @@ Command add_simulate_train(Command& simulate, Context& context) {
     command.add_option("--csv", arguments->csv, "Write the table as CSV");
     command.add_option(
         "--svg", arguments->svg, "Draw images a second against ranks, layouts, or goodput"
+    );
+    command.add_option(
+        "--html", arguments->html,
+        "Write a page for a browser: images a second, efficiency and times, to be pointed at"
     );
     add_gpt_options(command, arguments->gpt);
     add_goodput_options(command, arguments->goodput);

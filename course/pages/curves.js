@@ -1,4 +1,4 @@
-// Curves of times over sizes and over numbers of ranks, from the document that --json prints.
+// Curves of times over sizes and over numbers of ranks, of training over ranks alone: from the document that --json prints.
 
 /** {collective, rows: [{algorithm, ranks, size, seconds, low, high, said, wrong, unsettled}], notes} of simulate's document. */
 function rows_of_simulation(document) {
@@ -49,7 +49,26 @@ function bounds_of(one, micro) {
   return [...least].map(([size, us]) => ({algorithm: bound_name, ranks: one.ranks, size, seconds: us * micro, wrong: false, said: []}));
 }
 
-const bound_name = "lower bound";
+/** The same of a training's: a size is a batch, and a rank alone, as many times, is what no message would cost. */
+function rows_of_training(document) {
+  const servers = unique(document.steps.map((step) => step.servers).filter((count) => count > 0));
+  const alone = document.measured.images_per_s;
+  const row = (algorithm, ranks, step, said) => ({algorithm, ranks, size: document.batch, seconds: step.step_s, images: step.images_per_s,
+    efficiency: step.efficiency, exposed: step.exposed_s, wrong: false, said});
+  return {
+    rows: [
+      ...document.steps.map((step) => row(
+        step.servers > 0 && servers.length > 1 ? `${step.parallel} ${step.servers}` : step.parallel, step.ranks, step,
+        [`a step takes ${seconds_text(step.step_s)}`, step.exposed_s > 0 ? `waits ${seconds_text(step.exposed_s)}` : "waits for none"])),
+      ...unique(document.steps.map((step) => step.ranks)).map((ranks) => row(
+        bound_name, ranks, {step_s: document.batch / alone, images_per_s: alone * ranks, efficiency: 1, exposed_s: 0}, [])),
+    ],
+    notes: document.notes,
+  };
+}
+
+const is_training = "steps" in page.data;
+const bound_name = is_training ? "no messages" : "lower bound";
 
 function significant(value) {
   return Number(value.toPrecision(4)).toString();
@@ -72,13 +91,15 @@ function bytes_text(bytes) {
 const unique = (values) => [...new Set(values)];
 const ascending = (values) => unique(values).sort((a, b) => a - b);
 
-const measured = "times" in page.data ? rows_of_simulation(page.data) : rows_of_bench(page.data);
+const measured = is_training ? rows_of_training(page.data)
+  : "times" in page.data ? rows_of_simulation(page.data) : rows_of_bench(page.data);
 const algorithms = unique(measured.rows.map((row) => row.algorithm));
 const shown = new Set(algorithms);
 const wrong = new Set(measured.rows.filter((row) => row.wrong).map((row) => row.algorithm));
 
 const axes = {
-  size: {title: "sizes", text: bytes_text, other: "ranks"},
+  size: is_training ? {title: "batches", text: (batch) => `${page.counted(batch, "picture")} a rank`, other: "ranks"}
+    : {title: "sizes", text: bytes_text, other: "ranks"},
   ranks: {title: "numbers of ranks", text: (ranks) => page.counted(ranks, "rank"), tick: String, other: "size"},
 };
 
@@ -94,7 +115,12 @@ function times_as_fast(name) {
   };
 }
 
-const measures = {
+const measures = is_training ? {
+  images: {title: "images a second", of: (row) => row.images, text: significant},
+  efficiency: {title: "efficiency", of: (row) => row.efficiency, text: (part) => `${significant(100 * part)} %`},
+  time: {title: "time of a step", of: (row) => row.seconds, text: seconds_text, lower_is_better: true},
+  exposed: {title: "time that a rank waits for messages", of: (row) => row.exposed, text: seconds_text, lower_is_better: true},
+} : {
   time: {title: "time", of: (row) => row.seconds, text: seconds_text, range: true, lower_is_better: true},
   rate: {title: "size over time", of: (row) => row.size / row.seconds, text: (rate) => `${significant(rate / 1e9)} GB/s`},
 };

@@ -1,7 +1,7 @@
 // Draws the curves of curves.js, and follows the pointer and the keys.
 
 const element = (id) => document.getElementById(id);
-const view = {measure: "time", axis: "size", fixed: null, at: null, near: null};
+const view = {measure: Object.keys(measures)[0], axis: "size", fixed: null, at: null, near: null};
 const colour_of = (algorithm) => algorithm === bound_name ? "--c: var(--faint)" : `--c: var(--c${algorithms.indexOf(algorithm) % 12})`;
 const shapes = [
   "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-4 -4h8v8h-8z", "M0 -5l5 9h-10z", "M0 5l5 -9h-10z", "M0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
@@ -101,7 +101,7 @@ function draw() {
   const all = curves();
   if (all.length === 0) {
     frame = null;
-    element("plot").replaceChildren(page.html("p", {class: "faint"}, "No algorithm is switched on."));
+    element("plot").replaceChildren(page.html("p", {class: "faint"}, "No curve is switched on."));
     element("here").replaceChildren();
     element("here-name").textContent = "";
     return;

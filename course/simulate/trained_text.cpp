@@ -191,6 +191,13 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
     return document.dump() + "\n";
 }
 
+std::string title_of(const TrainingSimulation& wanted) {
+    return fmt::format(
+        "{}, {} pictures a rank, simulated: {}", wanted.training.model.name, wanted.training.batch,
+        place_of(wanted.cluster)
+    );
+}
+
 std::string picture_of(const Trained& trained, const TrainingSimulation& wanted) {
     std::string data;
     const std::vector<TrainedWay> lines = lines_of(wanted);
@@ -220,13 +227,8 @@ std::string picture_of(const Trained& trained, const TrainingSimulation& wanted)
         "set terminal svg size 1240,560 noenhanced font 'sans-serif,13' background 'white'\n{}"
         "set multiplot layout 1,2 title {}\n"
         "set logscale x 2\nset grid\nset xlabel 'ranks'\nset xrange [{}:{}]\n{}{}unset multiplot\n",
-        data,
-        plots::quoted(fmt::format(
-            "{}, {} pictures a rank, simulated: {}", wanted.training.model.name,
-            wanted.training.batch, place_of(wanted.cluster)
-        )),
-        wanted.ranks.front() / 1.3, wanted.ranks.back() * 1.3,
-        panel_of(wanted, "images a second, over all ranks", 2, alone),
+        data, plots::quoted(title_of(wanted)), wanted.ranks.front() / 1.3,
+        wanted.ranks.back() * 1.3, panel_of(wanted, "images a second, over all ranks", 2, alone),
         panel_of(wanted, "efficiency: a rank's images over those that it does alone", 3, share)
     );
 }

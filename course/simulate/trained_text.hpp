@@ -21,6 +21,12 @@ std::string table_of(
 std::string csv_of(const Trained& trained);
 std::string json_of(const Trained& trained, const TrainingSimulation& wanted);
 
+/// "resnet34, 64 pictures a rank, simulated: 10 Gbit/s, 2 us"
+std::string title_of(const TrainingSimulation& wanted);
+
+/// A page for a browser: pictures a second, efficiency and times over ranks, to be pointed at.
+std::string page_of(const Trained& trained, const TrainingSimulation& wanted);
+
 /// gnuplot's script: pictures a second over ranks, beside what no message would cost, and the efficiency.
 std::string picture_of(const Trained& trained, const TrainingSimulation& wanted);
 

@@ -176,10 +176,8 @@ TEST_CASE("what simulate train cannot do is said before anything is built", "[si
             option + " belongs to simulate here"
         );
     }
-    refused(
-        {"train", "--forward", "1s", "--backward", "1s", "--html", "x"},
-        "--html belongs to simulate"
-    );
+    refused({"train", "--model", "gpt", "--html", "x"}, "--html goes with models of pictures only");
+    refused({"train", "--mtbf", "3h", "--html", "x"}, "--html does not go with --mtbf");
     refused({"train", "--forward", "1s", "--backward", "1s", "ddp"}, "NAME belongs to simulate");
     const Ended help = simulate({"train", "--help"});
     CHECK(help.status == 0);

@@ -20,9 +20,16 @@ for module in jupytext nbclient bash_kernel; do
     python3 -c "import $module" 2>/dev/null || { echo "$module is not installed"; exit 77; }
 done
 "$1" book --notebooks >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+grep -q 'bash_kernel.install' "$work/said" || fail "it does not say how to open them: $(cat "$work/said")"
 for lesson in notebooks_md/[0-9][0-9]_*.md; do
     [ -e "build/notebooks/$(basename "$lesson" .md).ipynb" ] || fail "$lesson is no notebook"
 done
+if ! python3 -c 'import sys; from jupyter_client.kernelspec import find_kernel_specs as f; sys.exit("bash" not in f())'; then
+    python3 course/book/notebooks.py --run build/notebooks 2>"$work/said" && fail "notebooks run without a kernel"
+    grep -q 'bash_kernel.install' "$work/said" || fail "without a kernel it says $(cat "$work/said")"
+    python3 -m bash_kernel.install --prefix "$work" >/dev/null || fail "the kernel cannot be installed"
+    export JUPYTER_PATH=$work/share/jupyter
+fi
 python3 course/book/notebooks.py --run build/notebooks || fail "a command came to no verdict"
 
 mkdir build/notebooks_wrong

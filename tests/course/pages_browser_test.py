@@ -278,6 +278,38 @@ def check_curves(page, file):
             expect(name in page.all("#plot .curve", "dataset.algorithm"), f"{name} is switched on, and not shown")
 
 
+def check_training(page, file):
+    """Images a second, efficiency and times over ranks: what stands at a place is what the document says."""
+    page.open(file)
+    document = page.data()
+    steps = document["steps"]
+    plot = page.driver.find_element(By.ID, "plot")
+    right = {
+        "images": lambda step: step["images_per_s"],
+        "efficiency": lambda step: 100 * step["efficiency"],
+        "time": lambda step: 1e3 * step["step_s"],
+        "exposed": lambda step: 1e3 * step["exposed_s"],
+    }
+    servers = {step["servers"] for step in steps if step["servers"]}
+    same([option.get_attribute("value") for option in Select(page.driver.find_element(By.ID, "measure")).options], list(right), "measures")
+    for measure, value in right.items():
+        Select(page.driver.find_element(By.ID, "measure")).select_by_value(measure)
+        for key, ranks in ((Keys.HOME, 4), (Keys.ARROW_RIGHT, 16), (Keys.END, 64)):
+            plot.send_keys(key)
+            wanted = {f"ps {step['servers']}" if step["servers"] and len(servers) > 1 else step["parallel"]: value(step)
+                      for step in steps if step["ranks"] == ranks and value(step) > 0}
+            if measure != "exposed":
+                alone = {"images_per_s": document["measured"]["images_per_s"] * ranks, "efficiency": 1, "step_s": 0.3}
+                wanted["no messages"] = value(alone)
+            shown = dict(page.js("return [...document.querySelectorAll('#here tr')].map((row) => [row.dataset.algorithm, row.children[1].textContent])"))
+            same(sorted(shown), sorted(wanted), f"who is shown on {ranks} ranks")
+            for name, number in wanted.items():
+                unit = shown[name].split()[1:]
+                said = float(shown[name].split()[0]) * (1e3 if unit == ["s"] else 1)
+                expect(abs(said - number) < 1e-3 * number, f"{measure} of {name} on {ranks} ranks: {shown[name]} is shown, not {number}")
+    same(page.all("#notes li", "textContent"), document["notes"], "the notes")
+
+
 def check_every_look(page, file, screens):
     """Nothing is wider than the window; on paper, and without scripts, the still picture."""
     for width in WIDTHS:
@@ -337,7 +369,12 @@ def main() -> int:
             for file in sorted(folder.glob("*.html")):
                 page.emulate()
                 try:
-                    check_curves(page, file) if file.stem in CURVES else check_player(page, file, file.stem != "right")
+                    if file.stem == "train":
+                        check_training(page, file)
+                    elif file.stem in CURVES:
+                        check_curves(page, file)
+                    else:
+                        check_player(page, file, file.stem != "right")
                     check_every_look(page, file, arguments.screens)
                     page.expect_quiet()
                 except Failed as failure:

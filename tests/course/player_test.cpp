@@ -10,6 +10,7 @@
 #include "course/lab/page.hpp"
 #include "course/pages/pages.hpp"
 #include "course/simulate/simulated_text.hpp"
+#include "course/simulate/trained_text.hpp"
 #include "course/trace/parts.hpp"
 #include "course/trace/step_json.hpp"
 #include "course/trace/timeline.hpp"
@@ -277,6 +278,36 @@ TEST_CASE(
     leave("simulate.html", page);
     CHECK(data_of(page) == json::parse(json_of(simulated, {})));
     CHECK(has(page, pages::escaped(lines_of(table_of(simulated, {})).front())));
+}
+
+TEST_CASE("the page of simulate train has the document of --json, and its table for paper") {
+    TrainingSimulation wanted;
+    wanted.training.model.name = "small";
+    wanted.training.work = {.forward_s = 0.1, .backward_s = 0.2};
+    wanted.ways = {trainer::Parallel::average, trainer::Parallel::ddp, trainer::Parallel::ps};
+    wanted.ranks = {4, 16, 64};
+    wanted.servers = {1, 2};
+    Trained trained;
+    trained.notes = {"my_ring.cpp does not pass its test"};
+    for (const int ranks : wanted.ranks) {
+        for (const TrainedWay& line : lines_of(wanted)) {
+            const bool is_hidden = line.way == trainer::Parallel::ddp;
+            const double exposed_s = is_hidden ? 0 : 0.01 * ranks / line.servers;
+            const double step_s = 0.3 + exposed_s;
+            trained.steps.push_back(
+                {.way = line.way,
+                 .ranks = ranks,
+                 .time = {.step_s = step_s, .communication_s = 0.7, .exposed_s = exposed_s},
+                 .images_per_s = 64 * ranks / step_s,
+                 .efficiency = 0.3 / step_s,
+                 .servers = line.servers}
+            );
+        }
+    }
+    const std::string page = page_of(trained, wanted);
+    leave("train.html", page);
+    CHECK(data_of(page) == json::parse(json_of(trained, wanted)));
+    CHECK(has(page, pages::escaped(lines_of(table_of(trained, wanted)).front())));
 }
 
 TEST_CASE("the page of a bench has the document of --json, and its table for paper") {
