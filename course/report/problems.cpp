@@ -15,7 +15,8 @@ std::string line_of(const std::string& file, const TestResult& test) {
     for (const RankResult& rank : test.per_rank) {
         places.push_back(rank.where);
     }
-    const std::string begin = std::filesystem::path(file).stem().string() + ".cpp:";
+    const std::filesystem::path path = file;  // or a .diff, of a .cpp
+    const std::string begin = path.stem().string() + (path.extension() == ".cu" ? ".cu:" : ".cpp:");
     for (const std::string& place : places) {
         if (place.starts_with(begin)) {
             return place.substr(begin.size());

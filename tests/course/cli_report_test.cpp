@@ -1,4 +1,7 @@
 #include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -384,4 +387,37 @@ TEST_CASE("for editors, each failed test is a line as compilers write it") {
     result.status = State::build_error;
     result.build_log = "/tmp/bad.cpp:1:9: error: expected\n";
     CHECK(as_problems(result) == result.build_log);
+}
+
+TEST_CASE("VS Code's task knows the lines of failed tests and of the compiler") {
+    std::ifstream file(std::string(REPOSITORY) + "/.vscode/tasks.json");
+    const nlohmann::json task = nlohmann::json::parse(file).at("tasks").at(0);
+    CHECK(task.at("command") == "./shardlings run '${fileBasenameNoExtension}' --problems");
+    const nlohmann::json pattern = task.at("problemMatcher").at("pattern");
+    const std::regex regexp(pattern.at("regexp").get<std::string>());
+    const auto read = [&](std::string line) {
+        line = line.substr(0, line.find('\n'));
+        std::smatch found;
+        if (!std::regex_match(line, found, regexp)) {
+            return "not known: " + line;
+        }
+        std::string text;
+        for (const char* const part : {"file", "line", "column", "severity", "message"}) {
+            text += found[pattern.at(part).get<std::size_t>()].str() + "|";
+        }
+        return text;
+    };
+    Result result;
+    result.source = "exercises/01_point_to_point/accumulate_kernel.cu";
+    result.status = State::fail;
+    result.tests.resize(1);
+    result.tests[0].name = "it fails";
+    result.tests[0].status = State::fail;
+    result.tests[0].message = "rank 0: wrong";
+    result.tests[0].where = "accumulate_kernel.cu:20";
+    CHECK(read(as_problems(result)) == result.source + "|20||error|it fails: rank 0: wrong|");
+    result.source = "exercises/03_ring_and_tree/ring_reduce.cpp";
+    CHECK(read(as_problems(result)) == result.source + "|1||error|it fails: rank 0: wrong|");
+    CHECK(read("a/rpc.hpp:7:9: warning: unused") == "a/rpc.hpp|7|9|warning|unused|");
+    CHECK(read("[ 50%] Building ring_reduce.cpp").starts_with("not known"));
 }
