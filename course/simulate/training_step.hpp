@@ -5,7 +5,6 @@
 // it. What each way of parallelism does when is in training_step.cpp, a function each, as course/parallel has it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -45,7 +44,10 @@ struct StepTime {
     double exposed_s = 0;        // of it: while nothing was computed
     double weights_s = 0;        // of it: gradients and weights, and not the loss
 
-    [[nodiscard]] double hidden_s() const { return std::max(0.0, communication_s - exposed_s); }
+    [[nodiscard]] double hidden_s() const {
+        const double hidden = communication_s - exposed_s;
+        return hidden > 1e-9 * communication_s ? hidden : 0;  // what is less was rounded
+    }
 };
 
 /// Ranks of p that have pictures: all but the servers of ps.
