@@ -94,9 +94,10 @@ Due read_due(const std::filesystem::path& file) {
             }
         }
     } catch (const toml::parse_error& error) {
-        throw UsageError(
-            fmt::format("{}:{}: {}", file.string(), error.source().begin.line, error.description())
-        );
+        throw UsageError(fmt::format(
+            "{}:{}: {}; a time is written as 2026-12-01T23:59:00+01:00", file.string(),
+            error.source().begin.line, error.description()
+        ));
     }
     return due;
 }

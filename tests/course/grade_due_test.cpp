@@ -144,6 +144,7 @@ TEST_CASE("a file of dates names the line that is wrong") {
     refused("due = 2026-12-01\n", ":1: due must be a time with its zone");
     refused("due = 2026-12-01T23:59:00\n", ":1: due must be a time with its zone");
     refused("due = 2026-13-01T23:59:00Z\n", ":1: ");
+    refused("due = tomorrow\n", "; a time is written as 2026-");
     refused(due + "lost_per_day = 120\n", ":2: lost_per_day must be a percentage");
     refused(due + "lost_per_day = \"all\"\n", ":2: lost_per_day must be a percentage");
     refused(due + "until = 5\n", ":2: 'until' is none of");
