@@ -1,4 +1,4 @@
-// Curves of times over sizes and over numbers of ranks, of training over ranks alone: from the document that --json prints.
+// Curves of times over sizes and over numbers of ranks, and of a training over ranks, from the document that --json prints.
 
 /** {collective, rows: [{algorithm, ranks, size, seconds, low, high, said, wrong, unsettled}], notes} of simulate's document. */
 function rows_of_simulation(document) {

@@ -17,7 +17,7 @@ std::string player(const Page& page, const nlohmann::json& run);
 
 /// Curves whose points can be read, to be switched on and off.
 ///
-/// document  that of `bench --json` or `simulate --json`.
+/// document  that of `bench --json`, `simulate --json` or `simulate train --json`.
 std::string curves(const Page& page, const nlohmann::json& document);
 
 /// Text as HTML shows it.
