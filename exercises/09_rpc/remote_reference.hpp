@@ -112,7 +112,8 @@ class RemoteRef {
     [[nodiscard]] bool is_confirmed() const;
 
     /// Calls back once: when this use is confirmed, or given up. At once if it is so already. A
-    /// function that takes references does its work then, and no earlier.
+    /// function that takes references does its work then, and no earlier. The callback may hold
+    /// this use; it is destroyed when it was called.
     void when_confirmed(Callback callback) const;
 
     /// The object.
@@ -195,7 +196,8 @@ class RefContext {
     [[nodiscard]] RefCounts counts() const;
 
     /// From now on nobody gets, gives or uses a reference here: create, remote, make, accept,
-    /// fork_for, when_confirmed and value throw an Error. What others send is still answered.
+    /// fork_for, when_confirmed and value throw an Error. What others send is still answered, and
+    /// tick() still sends again what has no ACK.
     ///
     /// Errors  Error if something is not at its end here. It names each reference, as "1.4", and
     ///         its ranks: of an object of this rank those that use it; of an object that is used

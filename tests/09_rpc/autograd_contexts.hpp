@@ -130,8 +130,11 @@ inline void make_and_release_contexts(std::uint64_t seed) {
             CHECK(clean);
             const std::string error =
                 error_of([&] { static_cast<void>(world.on(0).gradients(context)); });
-            INFO("gradients() of a context that was released says: " << error);
-            CHECK(error.find(std::to_string(context)) != std::string::npos);
+            const Comparison names_it{
+                error.find(std::to_string(context)) != std::string::npos,
+                "gradients() of context " + std::to_string(context) +
+                    ", which was released, has to name it, and says: " + error};
+            CHECK(names_it);
         }
         CHECK_THROWS_AS(world.on(0).backward(77, {leaf({1}).mul(2)}), Error);
         CHECK_THROWS_AS(world.on(0).recorded(77), Error);

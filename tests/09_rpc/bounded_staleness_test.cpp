@@ -244,12 +244,13 @@ TEST_CASE("the table refuses a push or a pull that is not the worker's next, and
         refused("a gradient that is too short", 0, 1, 3);
         refused("a gradient that is too long", 0, 1, 5);
         refused("worker 2 of 2", 2, 0, 4);
-        refused("worker -1", -1, 0, 4);
+        refused("worker -1", -1, 1, 4);
         table.push(0, 1, Row(4, 8));
         refused("it would be 2 ahead", 0, 2, 4);
         CHECK_THROWS_AS(table.pull(0, 1, reader), std::invalid_argument);
         CHECK_THROWS_AS(table.pull(0, 3, reader), std::invalid_argument);
         CHECK_THROWS_AS(table.pull(2, 0, reader), std::invalid_argument);
+        CHECK_THROWS_AS(table.pull(-1, 2, reader), std::invalid_argument);
         CHECK(row == Row(4, -1));
         table.pull(0, 2, reader);
         CHECK(reads == 0);

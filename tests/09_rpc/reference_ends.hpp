@@ -104,6 +104,11 @@ inline void after_shutdown() {
     world.deliver_all();
     const ForkData data = world.ref(0).fork_for(1);
     const ForkData other = world.at(0).remote(1).data;
+    world.fork(0, 1);
+    world.deliver_all();
+    world.drop(1, 2);
+    world.lose();
+    world.said({});
     fails("shutdown(), with a use left,", [&] { world.at(1).shutdown(); });
     const auto ignored = [](const std::exception_ptr&) {};
     const std::vector<std::pair<std::string, std::function<void()>>> calls = {
@@ -122,6 +127,8 @@ inline void after_shutdown() {
     says(world, "uses end after the shutdown", {});
     world.at(1).receive(0, {ControlKind::user_delete, false, data.reference, data.fork});
     said(world, "a message comes after the shutdown", {"1 to 0: ACK of USER_DELETE"});
+    world.pass(1, 1s);
+    said(world, "a message was lost before the shutdown", {"1 to 0: USER_DELETE"});
 }
 
 inline void outlive_the_context() {

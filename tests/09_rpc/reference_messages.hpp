@@ -223,6 +223,47 @@ inline void sent_again() {
     }
 }
 
+/// A rank hands its use to the function that waits for it, and has it nowhere else.
+inline void hand_over(RefWorld& world, int rank) {
+    world.ref(rank).when_confirmed([ref = world.ref(rank)](const std::exception_ptr&) {});
+    world.drop(rank);
+}
+
+inline void callbacks_hold_uses() {
+    {
+        RefWorld world(3);
+        const RefId id = world.remote(1, 0);
+        world.fork(1, 2);
+        world.fork(1, 0);
+        world.deliver(2);  // to the owner, which has no object yet
+        world.deliver(1);
+        for (const int rank : {0, 1, 2}) {
+            hand_over(world, rank);
+        }
+        world.settle();
+        is_freed(world, id);
+        all_is_over(world);
+    }
+    {
+        RefWorld world(2);
+        const RefId id = world.create(0);
+        world.fork(0, 1);
+        world.deliver_all();
+        hand_over(world, 1);
+        hand_over(world, 0);
+        world.settle();
+        is_freed(world, id);
+        all_is_over(world);
+    }
+    INFO("the call that makes the object is lost");
+    RefWorld world(2);
+    world.remote(1, 0);
+    world.lose();
+    hand_over(world, 1);
+    world.settle();
+    all_is_over(world);
+}
+
 /// Who looks a minute late sends once, and waits from then on.
 inline void ticks_late() {
     RefWorld world(2);

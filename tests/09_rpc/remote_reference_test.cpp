@@ -96,6 +96,10 @@ TEST_CASE("a function begins when the owner knows its use, and no earlier") {
     });
 }
 
+TEST_CASE("a callback may hold the use that it waits for: that ends when it was called") {
+    on_one_rank(callbacks_hold_uses);
+}
+
 TEST_CASE("the value is one object, on its owner; who asks elsewhere is told whose it is") {
     on_one_rank([] {
         RefWorld world(2);

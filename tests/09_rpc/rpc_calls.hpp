@@ -76,11 +76,24 @@ inline void calls_itself(std::uint64_t seed) {
             me.agent->define("fail", [](int, std::span<const std::byte>) -> Bytes {
                 throw std::runtime_error("no");
             });
+            int turns = 0;
+            me.agent->define("again", [&](int, std::span<const std::byte>) {
+                if (++turns < 5) {
+                    me.begin(0, "again");
+                }
+                return Bytes();
+            });
+            me.begin(0, "again");
+            me.agent->serve();
+            must(turns == 1, "serve() runs what was called after it had begun: it may never end");
             const RpcFuture call = me.begin(0, "count");
             must(runs == 0, "the function runs before rank 0 waits, tests or serves");
             must_be(end_of(*me.agent, call), "answer: 1", "a call to oneself");
             must_be(me.call(0, "fail"), "RemoteError of rank 0, fail: no", "a call to oneself");
             must(begins(me.call(0, "hm"), "RemoteError of rank 0, hm: "), "there is no hm");
+            const RpcFuture failed = me.begin(0, "fail");
+            me.serve_until(me.now() + 5ms);
+            must(me.agent->test(failed), "test() of a call that has failed has to be true");
             must(me.network.edge(0, 1).messages == 0, "a call to oneself sends a message");
             must(me.network.edge(0, 0).messages == 0, "a call to oneself sends a message");
         } else {
