@@ -90,12 +90,12 @@ inline void calls_itself(std::uint64_t seed) {
                 }
                 return Bytes();
             });
-            me.begin(0, "again");
-            me.agent->serve();
-            must(turns == 1, "serve() runs what was called after it had begun: it may never end");
             const RpcFuture call = me.begin(0, "count");
             must(runs == 0, "the function runs before rank 0 waits, tests or serves");
             must_be(end_of(*me.agent, call), "answer: 1", "a call to oneself");
+            me.begin(0, "again");
+            me.agent->serve();
+            must(turns == 1, "serve() runs what was called after it had begun: it may never end");
             must_be(me.call(0, "fail"), "RemoteError of rank 0, fail: no", "a call to oneself");
             must(begins(me.call(0, "hm"), "RemoteError of rank 0, hm: "), "there is no hm");
             const RpcFuture failed = me.begin(0, "fail");
