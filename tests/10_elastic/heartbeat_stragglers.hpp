@@ -1,15 +1,19 @@
 // Ranks that are behind, and by whose steps that is judged. Each function is a TEST_CASE's body.
 #pragma once
 
+#include <utility>
+
 #include "tests/10_elastic/heartbeat_scene.hpp"
 
 namespace dist::harness {
 
 inline void straggles_until_it_has_caught_up() {
     in_one_thread([] {
-        for (const int lag : {10, 11}) {
-            INFO("ranks 0 and 1 are " << lag << " steps ahead; max_lag is 10");
-            HeartbeatScene scene(3);
+        for (const auto& [max_lag, lag] : {std::pair{10, 10}, {10, 11}, {0, 0}, {0, 1}}) {
+            INFO("ranks 0 and 1 are " << lag << " steps ahead; max_lag is " << max_lag);
+            HeartbeatSettings settings = with_misses(3);
+            settings.max_lag = max_lag;
+            HeartbeatScene scene(3, settings);
             scene.network.steps = {100, 100, 100};
             scene.pass(450ms);
             scene.step(0) += lag;
@@ -22,7 +26,7 @@ inline void straggles_until_it_has_caught_up() {
                 {{1, 2}, {{501ms, straggler}, {811ms, alive}}},
                 {{2, 2}, {{502ms, straggler}, {752ms, alive}}},
             };
-            REQUIRE(scene.is(lag > 10 ? behind : Story{}));
+            REQUIRE(scene.is(lag > max_lag ? behind : Story{}));
         }
     });
 }
