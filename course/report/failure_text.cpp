@@ -194,7 +194,7 @@ std::string with_values(const Failure& failure) {
 
 /// "rank 1: 10 == 11 (7 floats over 3 ranks; one message in each step)"
 std::string in_one_line(int rank, const Failure& failure) {
-    const std::string text = fmt::format("rank {}: {}", rank, with_values(failure));
+    std::string text = fmt::format("rank {}: {}", rank, with_values(failure));
     if (failure.info.empty()) {
         return text;
     }
