@@ -41,7 +41,7 @@ def needed(module):
 
 def expect_kernel():
     """bash_kernel is a package; Jupyter finds its kernel when that is installed, too."""
-    needed("jupyter_client")
+    needed("bash_kernel")
     from jupyter_client.kernelspec import find_kernel_specs
     if "bash" not in find_kernel_specs():
         sys.exit(f"Jupyter finds no kernel for Bash: {INSTALL_KERNEL}")
@@ -97,7 +97,6 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     if sys.argv[1] == "--run":
-        needed("bash_kernel")
         expect_kernel()
         files = sorted(Path(sys.argv[2]).glob("*.ipynb"))
         wrong = [] if files else [f"{sys.argv[2]} holds no notebook"]

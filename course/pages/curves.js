@@ -51,14 +51,12 @@ function bounds_of(one, micro) {
 
 /** The same of a training's: a size is a batch, and a rank alone, as many times, is what no message would cost. */
 function rows_of_training(document) {
-  const servers = unique(document.steps.map((step) => step.servers).filter((count) => count > 0));
   const alone = document.measured.images_per_s;
   const row = (algorithm, ranks, step, said) => ({algorithm, ranks, size: document.batch, seconds: step.step_s, images: step.images_per_s,
     efficiency: step.efficiency, exposed: step.exposed_s, wrong: false, said});
   return {
     rows: [
-      ...document.steps.map((step) => row(
-        step.servers > 0 && servers.length > 1 ? `${step.parallel} ${step.servers}` : step.parallel, step.ranks, step,
+      ...document.steps.map((step) => row(step.name, step.ranks, step,
         [`a step takes ${seconds_text(step.step_s)}`, step.exposed_s > 0 ? `waits ${seconds_text(step.exposed_s)}` : "waits for none"])),
       ...unique(document.steps.map((step) => step.ranks)).map((ranks) => row(
         bound_name, ranks, {step_s: document.batch / alone, images_per_s: alone * ranks, efficiency: 1, exposed_s: 0}, [])),

@@ -173,6 +173,7 @@ std::string json_of(const Trained& trained, const TrainingSimulation& wanted) {
         const StepLimits limits = limits_of(step, training);
         document["steps"].push_back({
             {"parallel", trainer::way_of(step.way).name},
+            {"name", name_of(step.way, step.servers, wanted)},
             {"ranks", step.ranks},
             {"servers", servers_of(step)},
             {"step_s", step.time.step_s},

@@ -290,14 +290,12 @@ def check_training(page, file):
         "time": lambda step: 1e3 * step["step_s"],
         "exposed": lambda step: 1e3 * step["exposed_s"],
     }
-    servers = {step["servers"] for step in steps if step["servers"]}
     same([option.get_attribute("value") for option in Select(page.driver.find_element(By.ID, "measure")).options], list(right), "measures")
     for measure, value in right.items():
         Select(page.driver.find_element(By.ID, "measure")).select_by_value(measure)
         for key, ranks in ((Keys.HOME, 4), (Keys.ARROW_RIGHT, 16), (Keys.END, 64)):
             plot.send_keys(key)
-            wanted = {f"ps {step['servers']}" if step["servers"] and len(servers) > 1 else step["parallel"]: value(step)
-                      for step in steps if step["ranks"] == ranks and value(step) > 0}
+            wanted = {step["name"]: value(step) for step in steps if step["ranks"] == ranks and value(step) > 0}
             if measure != "exposed":
                 alone = {"images_per_s": document["measured"]["images_per_s"] * ranks, "efficiency": 1, "step_s": 0.3}
                 wanted["no messages"] = value(alone)

@@ -307,6 +307,8 @@ TEST_CASE("the page of simulate train has the document of --json, and its table 
     const std::string page = page_of(trained, wanted);
     leave("train.html", page);
     CHECK(data_of(page) == json::parse(json_of(trained, wanted)));
+    CHECK(data_of(page).at("steps").at(1).at("name") == "ddp");
+    CHECK(data_of(page).at("steps").at(3).at("name") == "ps 2");
     CHECK(has(page, pages::escaped(lines_of(table_of(trained, wanted)).front())));
 }
 
