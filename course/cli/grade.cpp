@@ -12,13 +12,13 @@ void add_grade(Command& app, Context& context) {
     command
         .add_option(
             "SUBMISSIONS", arguments->submissions,
-            "Folder with a folder, a .zip or a .tar.gz for each student"
+            "Folder with a folder, an archive, or Canvas's files for each student"
         )
         .required();
     command.add_option("--out", arguments->out, "Folder for the grades").required();
     command.add_option(
         "--exercises", arguments->exercises,
-        "Grade only these (default: all that anybody has handed in)"
+        "Grade only these (default: all that anybody has worked on)"
     );
     command.add_option("--jobs", arguments->jobs, "Number of answers to test at a time")
         .between(1, 64);
@@ -52,8 +52,9 @@ void add_grade(Command& app, Context& context) {
     command.footer(
         "Each answer is compiled and run in a sandbox, which has no network and does not see your "
         "files. DIR then holds\n"
-        "report.html for people; results.csv; canvas.csv; junit.xml; results.json for Gradescope "
-        "and Exercism;\n"
+        "report.html for people; results.csv; canvas.csv; junit.xml; gradescope/ and exercism/ "
+        "with "
+        "a document for each submission;\n"
         "similar/ for tools that look for copies.\n"
         "A file for --due: due = 2026-12-01T23:59:00+01:00, lost_per_day = 20, and a table "
         "[exceptions] with lines ada = DATE.\n"

@@ -55,6 +55,18 @@ int Due::days_late(const std::string& submission, Moment came) const {
     );
 }
 
+std::string Due::doubt(const std::string& submission, Moment came) const {
+    using namespace std::chrono;
+    constexpr Moment kFirst = sys_days(2026y / January / 1);  // the course is not older
+    const bool odd = came < kFirst || came > system_clock::now();
+    return odd && !handed_in.contains(submission) ? fmt::format(
+                                                        "its newest file is of {}: a clock was "
+                                                        "wrong; [handed_in] may say when it came",
+                                                        text_of(came)
+                                                    )
+                                                  : "";
+}
+
 double Due::left_after(int days) const {
     return std::max(0.0, 1 - days * lost_per_day / 100);
 }
@@ -74,6 +86,7 @@ Due read_due(const std::filesystem::path& file) {
         for (const auto& [key, value] : document) {
             if (key == "due") {
                 due.date = moment_of(file, "due", value);
+                due.zone = std::chrono::minutes(value.value<toml::date_time>()->offset->minutes);
             } else if (key == "lost_per_day") {
                 const auto percent = value.value<double>();
                 if (!percent || *percent < 0 || *percent > 100) {

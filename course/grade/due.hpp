@@ -27,12 +27,16 @@ std::string text_of(Moment moment);
 ///     bob = 2026-12-03T08:00:00+01:00
 struct Due {
     Moment date;
+    std::chrono::minutes zone;  // of `date`, ahead of UTC
     double lost_per_day = 100;
     Dates exceptions;
     Dates handed_in;
 
     /// Days that have begun since this submission was due; 0 in time.
     [[nodiscard]] int days_late(const std::string& submission, Moment came) const;
+
+    /// What is wrong with the times of files; empty where nothing is: a day to come, or before the course.
+    [[nodiscard]] std::string doubt(const std::string& submission, Moment came) const;
 
     /// What is left of points after so many days, from 0 to 1.
     [[nodiscard]] double left_after(int days) const;

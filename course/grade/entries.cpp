@@ -4,31 +4,48 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <array>
-#include <cstring>
+#include <cctype>
+#include <clocale>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
 #include <system_error>
 
 #include "course/grade/submissions.hpp"
+#include "course/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> kEndings = {
-    ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tgz", ".tbz2", ".txz", ".tar", ".zip"};
+constexpr std::array<std::string_view, 12> kEndings = {".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst",
+                                                       ".tar.z",  ".tgz",     ".tbz2",   ".txz",
+                                                       ".taz",    ".tar",     ".zip",    ".7z"};
 
-bool is_utf8(std::string_view bytes) {
-    return as_text(bytes) == bytes;
+/// What git, the course's command and CMake make: no answer is in it, and it may be large.
+bool is_made(const fs::path& folder) {
+    return folder == ".git" || folder == ".shardlings" || folder == "build";
 }
+
+/// libarchive gives names in the characters of the locale, and none where they are not in it.
+class NamesInUtf8 {
+  public:
+    NamesInUtf8() : before_(uselocale(utf8_)) {}
+    ~NamesInUtf8() {
+        uselocale(before_);
+        freelocale(utf8_);
+    }
+    NamesInUtf8(const NamesInUtf8&) = delete;
+    NamesInUtf8& operator=(const NamesInUtf8&) = delete;
+
+  private:
+    locale_t utf8_ = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    locale_t before_;
+};
 
 /// Why an entry of this name is not taken; empty when it is.
 std::string why_not(std::string_view path) {
-    if (!is_utf8(path)) {
-        return "its name is no UTF-8";
-    }
     if (path.starts_with("/") || path.find('\0') != std::string_view::npos) {
         return "its name begins outside";
     }
@@ -40,46 +57,45 @@ std::string why_not(std::string_view path) {
     return "";
 }
 
-std::string refusal(std::string_view path, const std::string& why) {
-    return fmt::format("{}: not taken, {}", as_text(path), why);
+Entry entry_of(const fs::path& file, const fs::path& path) {
+    std::error_code ignored;
+    const auto changed = std::chrono::floor<std::chrono::seconds>(
+        std::chrono::file_clock::to_sys(fs::last_write_time(file, ignored))
+    );
+    return {as_text(path.string()), changed, [file](std::size_t most) {
+                std::ifstream in(file, std::ios::binary);
+                std::string text(most + 1, '\0');
+                in.read(text.data(), static_cast<std::streamsize>(text.size()));
+                text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+                return text;
+            }};
 }
 
-std::vector<std::string> entries_of_folder(
+std::vector<NotTaken> entries_of_folder(
     const fs::path& folder, const std::function<void(const Entry&)>& take
 ) {
-    std::vector<std::string> refused;
+    std::vector<NotTaken> refused;
     std::size_t count = 0;
     std::error_code ignored;
     const auto options = fs::directory_options::skip_permission_denied;
     for (auto at = fs::recursive_directory_iterator(folder, options, ignored);
          at != fs::recursive_directory_iterator(); at.increment(ignored)) {
-        const std::string path = at->path().lexically_relative(folder).string();
-        if (++count > kMostEntries) {
+        go_on_unless_interrupted();
+        const fs::path path = at->path().lexically_relative(folder);
+        const bool made = std::any_of(path.begin(), path.end(), is_made);
+        if (!made && ++count > kMostEntries) {
             refused.push_back(
-                fmt::format("it has more than {} files: the rest was not looked at", kMostEntries)
+                {"",
+                 fmt::format("it has more than {} files: the rest was not looked at", kMostEntries)}
             );
             break;
         }
         if (at->is_symlink(ignored)) {
-            refused.push_back(refusal(path, "it is a link"));
+            refused.push_back({as_text(path.string()), "it is a link"});
         } else if (at->is_regular_file(ignored)) {
-            if (const std::string why = why_not(path); !why.empty()) {
-                refused.push_back(refusal(path, why));
-                continue;
-            }
-            const auto changed = std::chrono::floor<std::chrono::seconds>(
-                std::chrono::file_clock::to_sys(at->last_write_time(ignored))
-            );
-            take({path, changed, [&](std::size_t most) {
-                      std::ifstream in(at->path(), std::ios::binary);
-                      std::string text(most + 1, '\0');
-                      in.read(text.data(), static_cast<std::streamsize>(text.size()));
-                      text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)
-                      ));
-                      return text;
-                  }});
+            take(entry_of(at->path(), path));
         } else if (!at->is_directory(ignored)) {
-            refused.push_back(refusal(path, "it is no ordinary file"));
+            refused.push_back({as_text(path.string()), "it is no ordinary file"});
         }
     }
     return refused;
@@ -115,66 +131,98 @@ std::string read_data(archive* from, std::size_t most) {
     return text;
 }
 
-std::vector<std::string> entries_of_archive(
+/// Why an entry of an archive is not taken; empty when it is.
+std::string why_not(archive_entry* entry, const std::string& path) {
+    if (archive_entry_is_encrypted(entry) != 0) {
+        return "it is encrypted";
+    }
+    if (archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK) {
+        return "it is a link";
+    }
+    if (archive_entry_filetype(entry) != AE_IFREG) {
+        return "it is no ordinary file";
+    }
+    return path.empty() ? "it has no name that can be read" : why_not(path);
+}
+
+/// How much has been unpacked so far. A bomb is small outside, and long inside.
+class Unpacked {
+  public:
+    /// Whether this entry is too much.
+    bool add(archive* from, archive_entry* entry, const fs::path& path) {
+        const auto size = std::max<la_int64_t>(0, archive_entry_size(entry));
+        const auto all = archive_filter_bytes(from, 0) + size;
+        if (std::any_of(path.begin(), path.end(), is_made)) {
+            made_ += size;
+        } else {
+            ++count_;
+        }
+        constexpr la_int64_t kMost = kMostBytes;
+        constexpr int kMade = 16;  // times as much
+        return count_ > kMostEntries || all - made_ > kMost || all > kMade * kMost;
+    }
+
+  private:
+    std::size_t count_ = 0;
+    la_int64_t made_ = 0;
+};
+
+std::vector<NotTaken> entries_of_archive(
     const fs::path& file, const std::function<void(const Entry&)>& take
 ) {
+    const NamesInUtf8 names;
     const Archive from(archive_read_new(), &archive_read_free);
     archive_read_support_format_zip(from.get());
     archive_read_support_format_tar(from.get());
+    archive_read_support_format_7zip(from.get());
     archive_read_support_filter_all(from.get());
-    std::vector<std::string> refused;
+    std::vector<NotTaken> refused;
     constexpr std::size_t kBlock = 65536;
     if (archive_read_open_filename(from.get(), file.c_str(), kBlock) != ARCHIVE_OK) {
-        return {fmt::format("the archive cannot be read: {}", error_of(from.get()))};
+        return {{"", fmt::format("the archive cannot be read: {}", error_of(from.get()))}};
     }
-    archive_entry* entry = nullptr;
-    std::size_t count = 0;
-    while (true) {
+    Unpacked unpacked;
+    for (archive_entry* entry = nullptr;;) {
+        go_on_unless_interrupted();
         const int status = archive_read_next_header(from.get(), &entry);
         if (status == ARCHIVE_EOF) {
             break;
         }
         if (status < ARCHIVE_WARN) {
             refused.push_back(
-                fmt::format("the archive is broken from here on: {}", error_of(from.get()))
+                {"", fmt::format("the archive is broken from here on: {}", error_of(from.get()))}
             );
-            break;
-        }
-        // what has been unpacked to come here counts: a bomb is small outside, and long inside
-        const auto unpacked = static_cast<std::size_t>(
-            archive_filter_bytes(from.get(), 0) + std::max<la_int64_t>(0, archive_entry_size(entry))
-        );
-        if (++count > kMostEntries || unpacked > kMostBytes) {
-            refused.push_back(fmt::format(
-                "it unpacks to more than {} files or {} MB: the rest was not looked at",
-                kMostEntries, kMostBytes >> 20U
-            ));
             break;
         }
         const char* const name = archive_entry_pathname(entry);
         const std::string path = name == nullptr ? "" : name;
-        const bool link =
-            archive_entry_hardlink(entry) != nullptr || archive_entry_filetype(entry) == AE_IFLNK;
-        if (archive_entry_is_encrypted(entry) != 0) {
-            refused.push_back(refusal(path, "it is encrypted"));
-        } else if (link) {
-            refused.push_back(refusal(path, "it is a link"));
-        } else if (archive_entry_filetype(entry) == AE_IFREG) {
-            if (const std::string why = why_not(path); !why.empty()) {
-                refused.push_back(refusal(path, why));
-            } else {
-                take({path, changed_at(entry), [&](std::size_t most) {
-                          return read_data(from.get(), most);
-                      }});
-            }
-        } else if (archive_entry_filetype(entry) != AE_IFDIR) {
-            refused.push_back(refusal(path, "it is no ordinary file"));
+        if (unpacked.add(from.get(), entry, path)) {
+            refused.push_back(
+                {"", fmt::format(
+                         "it unpacks to more than {} files or {} MB: the rest was not looked at",
+                         kMostEntries, kMostBytes >> 20U
+                     )}
+            );
+            break;
+        }
+        if (archive_entry_filetype(entry) == AE_IFDIR) {
+            continue;
+        }
+        if (const std::string why = why_not(entry, path); !why.empty()) {
+            refused.push_back({as_text(path), why});
+        } else {
+            take({as_text(path), changed_at(entry), [&](std::size_t most) {
+                      return read_data(from.get(), most);
+                  }});
         }
     }
     return refused;
 }
 
-std::string_view ending_of(std::string_view name) {
+std::string_view ending_of(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+        return static_cast<char>(std::tolower(c));
+    });
     const auto* const found =
         std::find_if(kEndings.begin(), kEndings.end(), [&](std::string_view e) {
             return name.size() > e.size() && name.ends_with(e);
@@ -194,11 +242,17 @@ std::string without_ending(const fs::path& file) {
     return ending.empty() ? name : name.substr(0, name.size() - ending.size());
 }
 
-std::vector<std::string> for_each_entry(
-    const fs::path& folder_or_archive, const std::function<void(const Entry&)>& take
+std::vector<NotTaken> for_each_entry(
+    const fs::path& place, const std::function<void(const Entry&)>& take
 ) {
-    return fs::is_directory(folder_or_archive) ? entries_of_folder(folder_or_archive, take)
-                                               : entries_of_archive(folder_or_archive, take);
+    if (fs::is_directory(place)) {
+        return entries_of_folder(place, take);
+    }
+    if (is_archive(place)) {
+        return entries_of_archive(place, take);
+    }
+    take(entry_of(place, place.filename()));
+    return {};
 }
 
 }  // namespace dist::cli

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <regex>
 #include <tinyxml2.h>
+
+#include "course/protocol/shortened.hpp"
 
 namespace dist::cli {
 namespace {
@@ -52,16 +53,7 @@ std::string output_of(const Grade& test, std::size_t most) {
             text += fmt::format("[rank {}] {}", rank.value("rank", 0), said);
         }
     }
-    if (text.size() > most) {
-        text.resize(most);
-        while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80) {
-            text.pop_back();  // no half a character
-        }
-        if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0x80) {
-            text.pop_back();
-        }
-    }
-    return printable(text);
+    return shortened(printable(text), most);
 }
 
 void add_test(tinyxml2::XMLPrinter& out, const Grade& record, const Grade& test) {
@@ -119,13 +111,6 @@ struct Counts {
         errors += state != State::pass && state != State::skipped && !found_wrong(state) ? 1 : 0;
     }
 };
-
-/// Canvas calls what a student has handed in "lovelaceada_LATE_1234_56789_ring": 1234 is the student's ID there.
-std::string id_in_canvas(const std::string& submission) {
-    static const std::regex names("[^_]+_(?:LATE_)?([0-9]+)_[0-9]+_.*", std::regex::icase);
-    std::smatch found;
-    return std::regex_match(submission, found, names) ? found[1].str() : "";
-}
 
 /// "2 days late: 6 of 10 points count"; empty in time.
 std::string lateness_of(const Grade& record) {
@@ -185,12 +170,14 @@ std::string as_canvas(const std::vector<Grade>& records) {
     std::vector<std::string> exercises;
     std::map<std::string, std::map<std::string, const Grade*>> rows;
     std::map<std::string, std::string> worth;
+    std::map<std::string, std::string> ids;
     for (const Grade& record : records) {
         const std::string exercise = exercise_of(record);
         if (std::ranges::find(exercises, exercise) == exercises.end()) {
             exercises.push_back(exercise);
         }
         rows[submission_of(record)][exercise] = &record;
+        ids[submission_of(record)] = record.at("submission").value("canvas_id", "");
         worth[exercise] = number(record.at("max_score"));
     }
     std::string text = "Student,ID,SIS User ID,SIS Login ID,Section";
@@ -201,7 +188,7 @@ std::string as_canvas(const std::vector<Grade>& records) {
     }
     text += points + "\n";
     for (const auto& [name, its] : rows) {
-        const std::string id = id_in_canvas(name);
+        const std::string& id = ids[name];
         text += fmt::format("{},{},,{},", csv_cell(name), id, id.empty() ? csv_cell(name) : "");
         for (const std::string& exercise : exercises) {
             const auto found = its.find(exercise);
@@ -267,6 +254,9 @@ std::string as_gradescope(const std::vector<Grade>& records) {
     double seconds = 0;
     std::size_t passed = 0;
     int at = 0;
+    constexpr std::size_t kMostOfAll = 64'000;  // bytes of texts
+    const std::size_t most =
+        std::min<std::size_t>(4000, kMostOfAll / std::max<std::size_t>(1, records.size()));
     for (const Grade& record : records) {
         const FirstFailed failed = first_failed(record);
         const State state = state_in(record);
@@ -298,7 +288,7 @@ std::string as_gradescope(const std::vector<Grade>& records) {
                 text += "\n" + one.value("where", "") + "\nagain: " + one.value("repro", "");
             }
         }
-        test["output"] = printable(text);
+        test["output"] = shortened(printable(text), most);
         document["tests"].push_back(test);
         passed += state == State::pass ? 1U : 0U;
         seconds += record.value("duration_s", 0.0);
@@ -315,8 +305,7 @@ std::string as_exercism(const Grade& record) {
     const State state = state_in(record);
     Grade document = {{"version", 3}};
     if (record.at("tests").empty()) {
-        std::string message = printable(record.value("message", ""));
-        message.resize(std::min(message.size(), kMostMessage));
+        const std::string message = shortened(printable(record.value("message", "")), kMostMessage);
         document["status"] = state == State::pass ? "pass" : "error";
         document["message"] = message.empty() ? std::string(name_of(state)) : message;
         return document.dump(1, ' ', false, Grade::error_handler_t::replace) + "\n";

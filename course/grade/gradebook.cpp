@@ -8,6 +8,7 @@
 #include "course/grade/formats.hpp"
 #include "course/grade/similarity.hpp"
 #include "course/process/files.hpp"
+#include "course/process/subprocess.hpp"
 
 namespace dist::cli {
 namespace {
@@ -81,6 +82,7 @@ void Gradebook::write_all(
     put("report.html", as_html(records, notes));
     std::map<std::string, std::vector<Grade>> of;
     for (const Grade& record : records) {
+        go_on_unless_interrupted();
         const std::string name = file_name(submission_of(record));
         of[name].push_back(record);
         put(fs::path("exercism") / name / (exercise_of(record) + ".json"), as_exercism(record));

@@ -33,8 +33,9 @@ class Grader {
     Grader(const Grader&) = delete;
     Grader& operator=(const Grader&) = delete;
 
-    /// Builds the test and runs the reference: once for each exercise, before grade(), by one thread.
-    void prepare(const Exercise& exercise);
+    /// Builds the test and runs the reference, where one of these answers is more than the stub: once for each exercise, before
+    /// grade(), by one thread.
+    void prepare(const Exercise& exercise, const std::vector<std::string>& answers);
 
     /// Any thread may call it. What is no answer's fault is a record, too: harness_error.
     /// Errors  Interrupted

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <random>
 #include <set>
@@ -31,11 +32,12 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Those that are named, or else those that anybody has handed in; in course order.
+/// Those that are named, or else those that anybody has worked on; in course order.
 std::vector<const Exercise*> exercises_to_grade(
+    const Context& context,
     const Manifest& manifest,
     const std::vector<std::string>& names,
-    const std::vector<Submission>& submissions
+    HandedIn& handed_in
 ) {
     std::set<std::string> wanted;
     for (const std::string& list : names) {
@@ -44,13 +46,24 @@ std::vector<const Exercise*> exercises_to_grade(
         }
     }
     if (wanted.empty()) {
-        for (const Submission& submission : submissions) {
+        std::set<std::string> untouched;
+        for (const Submission& submission : handed_in.submissions) {
             for (const auto& [exercise, text] : submission.files) {
-                wanted.insert(exercise);
+                const bool stub = text == given_stub(context, manifest.find(exercise));
+                (stub ? untouched : wanted).insert(exercise);
             }
             for (const auto& [exercise, why] : submission.unclear) {
                 wanted.insert(exercise);
             }
+        }
+        if (wanted.empty()) {
+            wanted = untouched;
+        } else if (std::erase_if(untouched, [&](auto& one) { return wanted.contains(one); });
+                   !untouched.empty()) {
+            handed_in.notes.push_back(fmt::format(
+                "{}: not started by anybody, and not graded; --exercises names what is graded",
+                fmt::join(untouched, ", ")
+            ));
         }
     }
     std::vector<const Exercise*> exercises;
@@ -85,8 +98,13 @@ class Grading {
           manifest_(read_manifest(context.root)),
           points_(options.points.empty() ? Points() : read_points(options.points, manifest_)),
           due_(options.due.empty() ? std::nullopt : std::optional(read_due(options.due))),
-          submissions_(read_submissions(options.submissions, manifest_)),
-          exercises_(exercises_to_grade(manifest_, options.exercises, submissions_)),
+          handed_in_(read_submissions(
+              options.submissions,
+              manifest_,
+              context.root,
+              due_ ? due_->zone : std::chrono::minutes(0)
+          )),
+          exercises_(exercises_to_grade(context, manifest_, options.exercises, handed_in_)),
           book_(options.out) {}
 
     int run() {
@@ -102,6 +120,9 @@ class Grading {
         prepare(grader);
         try {
             grade(grader);
+        } catch (const Interrupted&) {  // what is known stands in native/, and --resume reads it
+            progress_.clear();
+            throw;
         } catch (...) {
             save();
             throw;
@@ -143,7 +164,7 @@ class Grading {
 
     /// What an earlier grading found holds for the same text and the same seeds.
     void recall(const std::vector<std::uint64_t>& seeds) {
-        for (const Submission& submission : submissions_) {
+        for (const Submission& submission : handed_in_.submissions) {
             for (const Exercise* exercise : exercises_) {
                 Item& item = items_.emplace_back(Item{&submission, exercise, nullptr});
                 std::optional<Grade> known = asked_.resume || asked_.only_failed
@@ -178,12 +199,15 @@ class Grading {
             progress_.show(fmt::format(
                 "the reference, {} of {}: {}", ++done, exercises_.size(), exercise->name
             ));
-            const bool needed = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
-                return item.exercise == exercise && item.record.is_null();
-            });
-            if (needed) {
-                grader.prepare(*exercise);
+            std::vector<std::string> open;
+            for (const Item& item : items_) {
+                const auto file = item.submission->files.find(exercise->name);
+                if (item.exercise == exercise && item.record.is_null() &&
+                    file != item.submission->files.end()) {
+                    open.push_back(file->second);
+                }
             }
+            grader.prepare(*exercise, open);
         }
     }
 
@@ -256,7 +280,7 @@ class Grading {
     void note_similar() {
         constexpr double kNearly = 0.9;
         for (const Exercise* exercise : exercises_) {
-            const std::string stub = committed_stub(context_, *exercise).value_or("");
+            const std::string stub = given_stub(context_, *exercise);
             std::map<std::string, std::string> answers;
             std::vector<std::pair<Item*, Fingerprint>> all;
             for (Item& item : items_) {
@@ -270,6 +294,7 @@ class Grading {
             }
             book_.write_similar(exercise->name, stub, answers);
             for (const auto& [item, text] : all) {
+                go_on_unless_interrupted();
                 for (const auto& [other, its_text] : all) {
                     const double share = item == other ? 0 : text.shared_with(its_text);
                     if (share >= kNearly) {
@@ -283,17 +308,23 @@ class Grading {
     }
 
     [[nodiscard]] std::vector<std::string> notes() const {
-        std::vector<std::string> all;
-        for (const Submission& submission : submissions_) {
+        std::vector<std::string> all = handed_in_.notes;
+        for (const Submission& submission : handed_in_.submissions) {
             for (const std::string& note : submission.notes) {
                 all.push_back(submission.name + ": " + note);
+            }
+            if (due_ && submission.changed) {
+                const std::string doubt = due_->doubt(submission.name, *submission.changed);
+                if (!doubt.empty()) {
+                    all.push_back(submission.name + ": " + doubt);
+                }
             }
         }
         for (const auto& dates :
              {due_ ? due_->exceptions : Dates(), due_ ? due_->handed_in : Dates()}) {
             for (const auto& [name, date] : dates) {
-                if (std::ranges::find(submissions_, name, &Submission::name) ==
-                    submissions_.end()) {
+                if (std::ranges::find(handed_in_.submissions, name, &Submission::name) ==
+                    handed_in_.submissions.end()) {
                     all.push_back(name + ": has a date in " + asked_.due + ", and no submission");
                 }
             }
@@ -303,11 +334,11 @@ class Grading {
 
     int end() {
         std::size_t longest = 0;
-        for (const Submission& submission : submissions_) {
+        for (const Submission& submission : handed_in_.submissions) {
             longest = std::max(longest, submission.name.size());
         }
         std::size_t ours = 0;
-        for (const Submission& submission : submissions_) {
+        for (const Submission& submission : handed_in_.submissions) {
             double score = 0;
             double counted = 0;
             double most = 0;
@@ -366,7 +397,7 @@ class Grading {
     Manifest manifest_;
     Points points_;
     std::optional<Due> due_;
-    std::vector<Submission> submissions_;
+    HandedIn handed_in_;
     std::vector<const Exercise*> exercises_;
     Gradebook book_;
     std::vector<Item> items_;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "course/grade/formats.hpp"
+#include "course/protocol/shortened.hpp"
 
 namespace dist::cli {
 namespace {
@@ -92,7 +93,11 @@ const char* class_of(State state) {
 /// What a cell says: "hang", "not handed in".
 std::string word_of(const Grade& record) {
     const State state = state_in(record);
-    std::string text(state == State::not_run ? "not handed in" : name_of(state));
+    std::string text(
+        state != State::not_run    ? name_of(state)
+        : flags_of(record).empty() ? "not handed in"
+                                   : "not clear"
+    );
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
 }
@@ -269,7 +274,8 @@ std::string section(const Axes& axes, const Grade& record) {
         }
     }
     if (!said.empty()) {
-        text += fmt::format("<pre>{}</pre>\n", escaped(said));
+        constexpr std::size_t kMost = 6000;
+        text += fmt::format("<pre>{}</pre>\n", escaped(shortened(said, kMost)));
     }
     for (const std::string& flag : flags_of(record)) {
         text += fmt::format("<p>⚑ {}</p>\n", escaped(flag));

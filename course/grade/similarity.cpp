@@ -6,7 +6,8 @@
 #include <functional>
 #include <iterator>
 #include <set>
-#include <sstream>
+
+#include "course/vet/lexer.hpp"
 
 namespace dist::cli {
 namespace {
@@ -21,55 +22,17 @@ constexpr std::array<std::string_view, 26> kKeywords = {
     "break",       "continue", "int",    "float", "double", "const",  "auto",     "bool",   "void",
     "static_cast", "new",      "delete", "try",   "catch",  "struct", "template", "using"};
 
-bool is_name(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
-/// Behind the comment or include that begins here; here, if none does.
-std::size_t end_of_comment(std::string_view text, std::size_t at) {
-    if (text.substr(at).starts_with("//") || text[at] == '#') {
-        return std::min(text.find('\n', at), text.size());
-    }
-    return text.substr(at).starts_with("/*") ? std::min(text.find("*/", at), text.size() - 2) + 2
-                                             : at;
-}
-
-/// Behind the text in quotes that begins here.
-std::size_t end_of_text(std::string_view text, std::size_t at) {
-    for (++at; at < text.size() && text[at] != '"'; ++at) {
-        at += text[at] == '\\' ? 1U : 0U;
-    }
-    return std::min(at + 1, text.size());
-}
-
 /// The program as words: keywords and what MPI and the course are called by, "n" for any other name, "1" for numbers, and every
 /// sign by itself. Comments, includes and layout are gone.
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words;
-    for (std::size_t at = 0; at < text.size();) {
-        const char c = text[at];
-        if (const std::size_t after = end_of_comment(text, at); after > at) {
-            at = after;
-        } else if (c == '"') {
-            words.emplace_back("\"");
-            at = end_of_text(text, at);
-        } else if (is_name(c)) {
-            std::size_t end = at;
-            while (end < text.size() && is_name(text[end])) {
-                ++end;
-            }
-            const std::string word(text.substr(at, end - at));
-            const bool keyword =
-                std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end() ||
-                word.starts_with("MPI_");
-            const bool digits = std::isdigit(static_cast<unsigned char>(c)) != 0;
-            words.push_back(keyword ? word : digits ? "1" : "n");
-            at = end;
-        } else {
-            if (std::isspace(static_cast<unsigned char>(c)) == 0) {
-                words.emplace_back(1, c);
-            }
-            ++at;
+    for (const Token& token : tokens_of(text)) {
+        const auto first = static_cast<unsigned char>(token.text.front());
+        const bool kept = std::ranges::find(kKeywords, token.text) != kKeywords.end() ||
+                          token.text.starts_with("MPI_");
+        const bool name = std::isalpha(first) != 0 || first == '_';
+        if (!token.directive) {
+            words.push_back(std::isdigit(first) != 0 ? "1" : name && !kept ? "n" : token.text);
         }
     }
     return words;
@@ -92,26 +55,24 @@ std::vector<std::size_t> marks_of(const std::vector<std::string>& words) {
 
 std::string normalised(std::string_view text) {
     std::string program;
-    for (std::size_t at = 0; at < text.size();) {
-        if (const std::size_t after = end_of_comment(text, at); after > at) {
-            at = after;
-        } else if (text[at] == '"') {
-            const std::size_t end = end_of_text(text, at);
-            program += text.substr(at, end - at);
-            at = end;
-        } else {
-            program += text[at++];
+    std::size_t done = 0;
+    for (const Token& token : tokens_of(text)) {
+        const std::string_view between = text.substr(done, token.begin - done);
+        const std::size_t line = between.rfind('\n');
+        done = token.end;
+        if (token.directive) {
+            continue;
         }
-    }
-    std::string lines;
-    std::istringstream in(program);
-    for (std::string line; std::getline(in, line);) {
-        line.erase(line.find_last_not_of(" \t\r") + 1);
-        if (!line.empty()) {
-            lines += line + "\n";
+        if (line != std::string_view::npos || program.empty()) {
+            program += program.empty() ? "" : "\n";
+            program +=
+                between.substr(line + 1, between.find_first_not_of(" \t", line + 1) - line - 1);
+        } else if (!between.empty()) {
+            program += ' ';
         }
+        program += text.substr(token.begin, token.end - token.begin);
     }
-    return lines;
+    return program + "\n";
 }
 
 Fingerprint::Fingerprint(std::string_view text, std::string_view stub) {

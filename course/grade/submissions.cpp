@@ -1,12 +1,17 @@
 #include "course/grade/submissions.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <cstdlib>
+#include <ctime>
 #include <fmt/format.h>
 #include <functional>
+#include <iterator>
 #include <set>
 
 #include "course/grade/entries.hpp"
+#include "course/grade/file_names.hpp"
+#include "course/grade/submission_reader.hpp"
 #include "course/process/error.hpp"
 
 namespace dist::cli {
@@ -40,87 +45,85 @@ std::size_t character_at(std::string_view bytes, std::size_t at) {
     return wrong || too_far ? 0 : length;
 }
 
-/// What the manifest calls the files, and the exercise that each belongs to.
-using Wanted = std::map<std::string, std::string>;
-
-bool is_source(const fs::path& file) {
-    return file.extension() == ".cpp" || file.extension() == ".cu";
-}
-
-/// "Ring_Shift (1).cpp" is likely meant for ring_shift.cpp.
-std::string likely_meant(const std::string& name, const Wanted& wanted) {
-    std::string plain;
-    for (const char c : fs::path(name).stem().string()) {
-        plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+/// Times without a zone are read in this one.
+class Zone {
+  public:
+    explicit Zone(std::chrono::minutes ahead) {
+        const char* const is = std::getenv("TZ");
+        before_ = is == nullptr ? std::nullopt : std::optional<std::string>(is);
+        const auto minutes = ahead.count();  // POSIX counts to the west
+        set(fmt::format(
+            "DUE{}{}:{:02}", minutes < 0 ? '+' : '-', std::abs(minutes) / 60, std::abs(minutes) % 60
+        ));
     }
-    std::replace(plain.begin(), plain.end(), '-', '_');
-    std::replace(plain.begin(), plain.end(), ' ', '_');
-    std::string best;
-    for (const auto& [file, exercise] : wanted) {
-        const std::string stem = fs::path(file).stem().string();
-        if (plain.starts_with(stem) && stem.size() > fs::path(best).stem().string().size()) {
-            best = file;
-        }
-    }
-    return best;
-}
+    ~Zone() { set(before_); }
+    Zone(const Zone&) = delete;
+    Zone& operator=(const Zone&) = delete;
 
-Submission read_submission(const fs::path& place, const std::string& name, const Wanted& wanted) {
-    Submission submission;
-    submission.name = as_text(name);
-    std::map<std::string, std::vector<std::string>> places;
-    const auto take = [&](const Entry& entry) {
-        const std::string file = fs::path(entry.path).filename().string();
-        if (file.starts_with("._")) {
-            return;  // what a Mac adds to an archive
-        }
-        const auto found = wanted.find(file);
-        if (found == wanted.end()) {
-            const std::string meant = is_source(file) ? likely_meant(file, wanted) : "";
-            if (!meant.empty()) {
-                submission.notes.push_back(
-                    fmt::format("{}: not taken; is it meant as {}?", entry.path, meant)
-                );
-            }
-            return;
-        }
-        const std::string& exercise = found->second;
-        const std::string text = entry.read(kMostSource);
-        if (text.size() > kMostSource) {
-            submission.notes.push_back(fmt::format(
-                "{}: not taken, it is longer than {} KB", entry.path, kMostSource >> 10U
-            ));
-            return;
-        }
-        const auto known = submission.files.find(exercise);
-        if (known == submission.files.end() && places[exercise].empty()) {
-            submission.files[exercise] = text;
-        } else if (known != submission.files.end() && known->second == text) {
-            return;  // the same file twice
+  private:
+    static void set(const std::optional<std::string>& zone) {
+        if (zone) {
+            setenv("TZ", zone->c_str(), 1);
         } else {
-            submission.files.erase(exercise);
+            unsetenv("TZ");
         }
-        places[exercise].push_back(entry.path);
-        submission.changed = std::max(submission.changed, entry.changed);
-    };
-    try {
-        for (std::string& sentence : for_each_entry(place, take)) {
-            submission.notes.push_back(std::move(sentence));
+        tzset();
+    }
+    std::optional<std::string> before_;
+};
+
+/// What lies at the top, by whose it is.
+struct TopLevel {
+    std::map<std::string, std::vector<fs::path>> of;
+    std::map<std::string, std::string> canvas_ids;
+    std::vector<std::string> notes;
+};
+
+/// Why something at the top is no submission; empty where it is one.
+std::string why_nobodys(const fs::directory_entry& entry, const Wanted& wanted) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_symlink()) {
+        return "not taken, it is a link";
+    }
+    if (entry.is_directory() || is_archive(entry.path())) {
+        return "";
+    }
+    if (const auto canvas = canvas_name(name);
+        canvas && (wanted.contains(canvas->file) || !likely_meant(canvas->file, wanted).empty())) {
+        return "";
+    }
+    if (likely_meant(name, wanted).empty()) {
+        return "not taken: it is neither a folder nor an archive (zip, 7z, tar) of a submission";
+    }
+    return "not taken: put it into a folder with the name of whose it is";
+}
+
+TopLevel top_level_of(const fs::path& folder, const Wanted& wanted) {
+    static constexpr std::array<std::string_view, 3> kSystems = {
+        "__MACOSX", "Thumbs.db", "desktop.ini"};
+    TopLevel places;
+    std::vector<fs::directory_entry> all;
+    std::ranges::copy(fs::directory_iterator(folder), std::back_inserter(all));
+    std::ranges::sort(all);
+    for (const fs::directory_entry& entry : all) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(".") || std::ranges::find(kSystems, name) != kSystems.end()) {
+            continue;
         }
-    } catch (const std::exception& error) {  // of one submission; the others are to be graded
-        submission.notes.push_back(fmt::format("cannot be read: {}", error.what()));
-    }
-    for (auto& [exercise, paths] : places) {
-        if (paths.size() > 1) {
-            std::sort(paths.begin(), paths.end());
-            submission.unclear[exercise] =
-                fmt::format("{} and {} differ: which of them is handed in?", paths[0], paths[1]);
+        if (const std::string why = why_nobodys(entry, wanted); !why.empty()) {
+            places.notes.push_back(as_text(name) + ": " + why);
+            continue;
+        }
+        const auto canvas = canvas_name(name);
+        const std::string whose = canvas                 ? canvas->student
+                                  : entry.is_directory() ? name
+                                                         : without_ending(entry.path());
+        places.of[whose].push_back(entry.path());
+        if (canvas) {
+            places.canvas_ids[whose] = canvas->id;
         }
     }
-    if (submission.files.empty() && submission.unclear.empty()) {
-        submission.notes.emplace_back("no file of an exercise is in it");
-    }
-    return submission;
+    return places;
 }
 
 }  // namespace
@@ -144,43 +147,37 @@ std::string as_text(std::string_view bytes) {
     return text;
 }
 
-std::vector<Submission> read_submissions(const fs::path& folder, const Manifest& manifest) {
+HandedIn read_submissions(
+    const fs::path& folder,
+    const Manifest& manifest,
+    const fs::path& root,
+    std::chrono::minutes zone
+) {
     if (!fs::is_directory(folder)) {
         throw UsageError(fmt::format(
             "{} is not a folder: it must hold a folder or an archive for each submission",
             folder.string()
         ));
     }
-    Wanted wanted;
-    for (const Exercise& exercise : manifest.exercises) {
-        wanted[exercise.source().filename().string()] = exercise.name;
+    const Zone its_times(zone);
+    const Wanted wanted = wanted_files(manifest);
+    TopLevel places = top_level_of(folder, wanted);
+    HandedIn handed_in;
+    for (const auto& [whose, its] : places.of) {
+        Submission& submission =
+            handed_in.submissions.emplace_back(read_submission(its, wanted, root));
+        submission.name = as_text(whose);
+        submission.canvas_id = places.canvas_ids[whose];
     }
-    std::vector<fs::path> places;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-        if (!entry.path().filename().string().starts_with(".") && !entry.is_symlink() &&
-            (entry.is_directory() || is_archive(entry.path()))) {
-            places.push_back(entry.path());
-        }
-    }
-    std::sort(places.begin(), places.end());
-    std::vector<Submission> submissions;
-    std::set<std::string> names;
-    for (const fs::path& place : places) {
-        std::string name =
-            fs::is_directory(place) ? place.filename().string() : without_ending(place);
-        if (!names.insert(name).second) {
-            name = place.filename().string();  // a folder and an archive of one name
-            names.insert(name);
-        }
-        submissions.push_back(read_submission(place, name, wanted));
-    }
-    if (submissions.empty()) {
+    handed_in.notes = std::move(places.notes);
+    if (handed_in.submissions.empty()) {
         throw UsageError(fmt::format(
-            "{} holds no submission: a folder, a .zip or a .tar.gz for each student",
-            folder.string()
+            "{} holds no submission: a folder, a .zip or a .tar.gz for each student{}{}",
+            folder.string(), handed_in.notes.empty() ? "" : ". ",
+            handed_in.notes.empty() ? "" : handed_in.notes.front()
         ));
     }
-    return submissions;
+    return handed_in;
 }
 
 }  // namespace dist::cli

@@ -14,6 +14,9 @@ namespace dist::cli {
 /// without git, or without a clone.
 std::optional<std::string> committed_stub(const Context& context, const Exercise& exercise);
 
+/// The stub as it is handed out: the exercise's file while nobody has worked on it, else the committed one; empty without either.
+std::string given_stub(const Context& context, const Exercise& exercise);
+
 /// How often `word` stands in `text`.
 std::size_t occurrences(std::string_view text, std::string_view word);
 

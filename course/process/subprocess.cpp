@@ -181,6 +181,12 @@ bool interrupted() {
     return signal_came;
 }
 
+void go_on_unless_interrupted() {
+    if (interrupted()) {
+        throw Interrupted();
+    }
+}
+
 Ended run(
     const Context& context, const std::vector<std::string>& command, const RunOptions& options
 ) {

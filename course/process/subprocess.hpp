@@ -48,6 +48,9 @@ void catch_signals();
 /// Whether one came.
 bool interrupted();
 
+/// Errors  Interrupted, on Ctrl-C
+void go_on_unless_interrupted();
+
 /// The line as a shell would take it.
 std::string shell_line(
     const std::vector<std::string>& command, const Environment& environment = {}

@@ -9,15 +9,6 @@
 
 namespace dist::cli {
 
-/// A word of a program: a name, or an operator that joins words.
-struct Token {
-    std::string text;
-    int line = 0;
-};
-
-/// Names, numbers and ##, without comments, strings and what else there is.
-std::vector<Token> tokens_of(std::string_view source);
-
 /// `file` is what they are told to be in.
 std::vector<Objection> objections_to_text(
     std::string_view source, const std::string& file, Strictness strictness

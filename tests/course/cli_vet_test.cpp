@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "course/vet/lexer.hpp"
+#include "course/vet/source_text.hpp"
 #include "course/vet/symbols.hpp"
 #include "course/vet/text.hpp"
 #include "tests/harness/catch2.hpp"
@@ -11,9 +13,21 @@ using namespace dist::cli;
 
 namespace {
 
+/// Names, numbers and ##: what objections are made of.
+std::vector<Token> names_of(const std::string& source) {
+    std::vector<Token> names = tokens_of(source);
+    std::erase_if(names, [](const Token& token) {
+        return token.text != "##" &&
+               token.text.find_first_of("0123456789_abcdefghijklmnopqrstuvwxyzA") ==
+                   std::string::npos &&
+               token.text != "C";
+    });
+    return names;
+}
+
 std::vector<std::string> words_of(const std::string& source) {
     std::vector<std::string> words;
-    for (const Token& token : tokens_of(source)) {
+    for (const Token& token : names_of(source)) {
         words.push_back(token.text);
     }
     return words;
@@ -60,7 +74,7 @@ TEST_CASE("no comment or literal hides what a compiler sees") {
 }
 
 TEST_CASE("words know their lines") {
-    const auto tokens = tokens_of("a /*\n\n*/ b\nR\"(\n\n)\" c as\\\nm d");
+    const auto tokens = names_of("a /*\n\n*/ b\nR\"(\n\n)\" c as\\\nm d");
     REQUIRE(tokens.size() == 5);
     CHECK(tokens[1].line == 3);
     CHECK(tokens[2].line == 6);
@@ -77,6 +91,28 @@ TEST_CASE("assembler and the stack are refused to everybody, joined words to who
     }
     CHECK(objections_of("#define J(a, b) a##b", Strictness::grader) == 1);
     CHECK(objections_of("#define J(a, b) a##b", Strictness::learner) == 0);
+}
+
+TEST_CASE("a lone CR ends a line, as it does for the compiler") {
+    CHECK(
+        with_plain_lines("\xEF\xBB\xBF"
+                         "a\r\nb\rc\n\r\nd\r") == "a\nb\nc\n\nd\n"
+    );
+    CHECK(objections_of("// joins\r#define J(a, b) a##b") == 1);
+    CHECK(objections_of("// joins\r\n#define J(a, b) a##b") == 1);
+    CHECK(why_no_source("\xFF\xFEi\0") == "is UTF-16: it has to be saved as UTF-8");
+    CHECK(why_no_source(std::string("int\0x", 5)).starts_with("holds zero bytes"));
+    CHECK(why_no_source("int x;  // \xE9\n").empty());
+}
+
+TEST_CASE("a directive reaches to the end of its line") {
+    std::string directives;
+    std::string others;
+    for (const Token& token : tokens_of("a # b\n  # include <c> \\\n d\ne(\"#\")\n")) {
+        (token.directive ? directives : others) += token.text + " ";
+    }
+    CHECK(directives == "# include < c > d ");
+    CHECK(others == "a # b e ( \"\" ) ");
 }
 
 TEST_CASE("what a preprocessor makes of a file is looked at where it is the file's own") {

@@ -1,6 +1,9 @@
 // What is found in the folders and archives that students hand in.
 #include <archive.h>
 #include <archive_entry.h>
+#include <chrono>
+#include <clocale>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -28,7 +31,10 @@ class Handed {
         fs::remove_all(folder_);
         fs::create_directories(folder_);
     }
-    ~Handed() { fs::remove_all(folder_); }
+    ~Handed() {
+        fs::remove_all(folder_);
+        fs::remove_all(course_);
+    }
     Handed(const Handed&) = delete;
     Handed& operator=(const Handed&) = delete;
 
@@ -37,7 +43,7 @@ class Handed {
         fs::create_directories((folder_ / file).parent_path());
         std::ofstream(folder_ / file, std::ios::binary) << text;
     }
-    [[nodiscard]] std::vector<Submission> read() const {
+    [[nodiscard]] HandedIn all(std::chrono::minutes zone = {}) const {
         Manifest manifest;
         for (const char* const name : {"ring_shift", "send_recv", "barrier"}) {
             Exercise exercise;
@@ -45,11 +51,18 @@ class Handed {
             exercise.chapter = "01";
             manifest.exercises.push_back(exercise);
         }
-        return read_submissions(folder_, manifest);
+        return read_submissions(folder_, manifest, course_, zone);
+    }
+    [[nodiscard]] std::vector<Submission> read() const { return all().submissions; }
+    /// Its file in exercises/.
+    void write_given(const fs::path& file, const std::string& text) const {
+        fs::create_directories((course_ / "exercises/01" / file).parent_path());
+        std::ofstream(course_ / "exercises/01" / file) << text;
     }
 
   private:
     fs::path folder_;
+    fs::path course_ = folder_.string() + "-course";
 };
 
 struct Item {
@@ -64,11 +77,15 @@ void pack(const fs::path& file, const std::vector<Item>& items) {
     const std::unique_ptr<archive, decltype(&archive_write_free)> to(
         archive_write_new(), &archive_write_free
     );
-    if (file.extension() == ".zip") {
+    const std::string name = file.filename().string();
+    if (name.ends_with("ip") || name.ends_with("IP")) {
         archive_write_set_format_zip(to.get());
+    } else if (name.ends_with(".7z")) {
+        archive_write_set_format_7zip(to.get());
     } else {
         archive_write_set_format_pax_restricted(to.get());
-        archive_write_add_filter_gzip(to.get());
+        name.ends_with(".Z") ? archive_write_add_filter_compress(to.get())
+                             : archive_write_add_filter_gzip(to.get());
     }
     archive_write_open_filename(to.get(), file.c_str());
     for (const Item& item : items) {
@@ -148,14 +165,178 @@ TEST_CASE("two files of a name are no guess, unless they are the same") {
 
 TEST_CASE("names that are nearly right are told, and not taken") {
     const Handed handed;
-    handed.write("ada/ring_shift (1).cpp", "x");
-    handed.write("ada/Send-Recv.CPP", "x");
-    handed.write("ada/ring-shift-final.cpp", "x");
+    const std::vector<std::string> near = {
+        "ring_shift (1).cpp",     "RING-SHIFT.CPP", "ring-shift-final.cpp", "ring_shift.cc",
+        "ring_shift.cpp.txt",     "ring_shift.hpp", "ring_shift",           "my_ring_shift.cpp",
+        "copy of Ring Shift.cpp", "ringshift.cpp",  "ring_shift.docx"};
+    for (const std::string& name : near) {
+        handed.write("ada/" + name, "x");
+    }
+    handed.write("bob/ring_shift.cpp", "x");  // a right one beside it hides none of them
+    handed.write("bob/old/ring_shift.cpp.bak", "x");
+    handed.write("cyd/ring_shift.cpp", "x");
+    handed.write("cyd/ring_shift.o", "x");
+    handed.write(
+        "cyd/ring_shift", std::string(
+                              "\x7f"
+                              "ELF\0",
+                              5
+                          )
+    );  // a program
+    handed.write("cyd/ring_shift.hpp", "given\r\n");
+    handed.write_given("ring_shift.hpp", "given\n");
     const auto all = handed.read();
     CHECK(all[0].files.empty());
-    CHECK(noted(all[0], "ring_shift (1).cpp: not taken; is it meant as ring_shift.cpp?"));
-    CHECK(noted(all[0], "ring-shift-final.cpp: not taken; is it meant as ring_shift.cpp?"));
+    for (const std::string& name : near) {
+        INFO(name);
+        CHECK(noted(all[0], name + ": not taken; is it meant as ring_shift.cpp?"));
+    }
     CHECK(noted(all[0], "no file of an exercise is in it"));
+    CHECK(noted(all[1], "old/ring_shift.cpp.bak: not taken; is it meant as ring_shift.cpp?"));
+    CHECK(all[2].notes.empty());
+}
+
+TEST_CASE("in a copy of the course the answers are those in exercises") {
+    const Handed handed;
+    for (const char* const copy : {"ada/", "bob/shardlings-main/"}) {
+        const std::string at = copy;
+        handed.write(at + "exercises/01/ring_shift.cpp", "answer");
+        handed.write(at + "solutions/01/ring_shift.cpp", "solution");
+        handed.write(at + "tests/mutants/01/ring_shift/ring_shift_wrong.cpp", "wrong");
+        handed.write(at + "course/barrier.cpp", "no answer");
+        handed.write(at + "build/ring_shift.cpp", "made");
+        handed.write(at + ".git/ring_shift.cpp", "git's");
+        fs::create_symlink("build", handed.folder() / (at + "compile_commands.json"));
+    }
+    handed.write("bob/ring_shift.cpp", "another");
+    handed.write("cyd/solutions/01/ring_shift.cpp", "in a folder of that name, and no copy");
+    std::vector<Item> many(kMostEntries + 1, Item{"x/build/o", ""});
+    many.push_back({"x/exercises/01/ring_shift.cpp", "behind all that is made"});
+    pack(handed.folder() / "dan.tar.gz", many);
+    const auto all = handed.read();
+    REQUIRE(all.size() == 4);
+    CHECK(all[0].files == std::map<std::string, std::string>{{"ring_shift", "answer"}});
+    CHECK(all[0].unclear.empty());
+    CHECK(all[0].notes.empty());
+    CHECK(all[1].files.at("ring_shift") == "answer");
+    REQUIRE(all[1].notes.size() == 1);
+    CHECK(noted(
+        all[1],
+        "ring_shift.cpp: not taken, since shardlings-main/exercises/01/ring_shift.cpp is there"
+    ));
+    CHECK(all[2].files.count("ring_shift") == 1);
+    CHECK(all[3].files.at("ring_shift") == "behind all that is made");
+}
+
+TEST_CASE("what Canvas has named is its student's") {
+    const Handed handed;
+    handed.write("lovelaceada_1234_56789_ring_shift.cpp", "ada's");
+    handed.write("lovelaceada_LATE_1234_56790_barrier-2.cpp", "ada's, too");
+    pack(handed.folder() / "lovelaceada_1234_56791_rest.zip", {{"send_recv.cpp", "packed"}});
+    handed.write("hopperg_LATE_77_88_ring_shift-1.cpp", "grace's");
+    handed.write("hopperg_77_89_my_barrier.cpp", "nearly");
+    const auto all = handed.read();
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].name == "hopperg_77");
+    CHECK(all[0].canvas_id == "77");
+    CHECK(all[0].files.at("ring_shift") == "grace's");
+    CHECK(noted(all[0], "hopperg_77_89_my_barrier.cpp: not taken; is it meant as barrier.cpp?"));
+    CHECK(all[1].name == "lovelaceada_1234");
+    CHECK(all[1].canvas_id == "1234");
+    CHECK(all[1].files.size() == 3);
+    CHECK(all[1].notes.empty());
+}
+
+TEST_CASE("a folder and an archive of one name are one submission") {
+    const Handed handed;
+    handed.write("ada/ring_shift.cpp", "one");
+    pack(handed.folder() / "ada.zip", {{"ring_shift.cpp", "two"}, {"barrier.cpp", "x"}});
+    const auto all = handed.read();
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].files.count("barrier") == 1);
+    CHECK(
+        all[0].unclear.at("ring_shift") ==
+        "ada.zip: ring_shift.cpp and ada: ring_shift.cpp differ: which of them is handed in?"
+    );
+}
+
+TEST_CASE("archives are known by their endings in any case, and by no other names") {
+    const Handed handed;
+    for (const char* const name : {"a.ZIP", "b.Zip", "c.TAR.GZ", "d.7z", "e.tar.Z"}) {
+        pack(handed.folder() / name, {{"ring_shift.cpp", name}});
+    }
+    handed.write("f.rar", "x");
+    handed.write("ring_shift.cpp", "whose?");
+    handed.write("grades.xlsx", "x");
+    handed.write(".DS_Store", "x");
+    fs::create_symlink("a.ZIP", handed.folder() / "g.zip");
+    const HandedIn all = handed.all();
+    REQUIRE(all.submissions.size() == 5);
+    for (const Submission& submission : all.submissions) {
+        INFO(submission.name);
+        CHECK(submission.files.at("ring_shift").starts_with(submission.name + "."));
+    }
+    CHECK(
+        all.notes ==
+        std::vector<std::string>{
+            "f.rar: not taken: it is neither a folder nor an archive (zip, 7z, tar) of a "
+            "submission",
+            "g.zip: not taken, it is a link",
+            "grades.xlsx: not taken: it is neither a folder nor an archive (zip, 7z, tar) of a "
+            "submission",
+            "ring_shift.cpp: not taken: put it into a folder with the name of whose it is"}
+    );
+}
+
+TEST_CASE("an archive's names are read in whatever locale") {
+    const Handed handed;
+    const std::string jose = "Jos\xc3\xa9/";
+    setlocale(LC_ALL, "C.UTF-8");  // to write one
+    pack(handed.folder() / "ada.zip", {{jose + "ring_shift.cpp", "new"}, {"old/barrier.cpp", "x"}});
+    pack(
+        handed.folder() / "bob.zip",
+        {{jose + "ring_shift.cpp", "new"}, {"old/ring_shift.cpp", "old"}}
+    );
+    setlocale(LC_ALL, "C");
+    pack(handed.folder() / "cyd.zip", {{"Jos\x82/ring_shift.cpp", "from DOS"}});
+    const auto all = handed.read();
+    CHECK(all[0].files.at("ring_shift") == "new");
+    CHECK(has(all[1].unclear.at("ring_shift"), jose + "ring_shift.cpp"));
+    CHECK(all[2].files.at("ring_shift") == "from DOS");
+}
+
+TEST_CASE("what is no text in UTF-8 is told, and lines are those of LF") {
+    const Handed handed;
+    handed.write("ada/ring_shift.cpp", std::string("\xFF\xFEi\0n\0t\0", 8));
+    handed.write("bob/ring_shift.cpp", "\xEF\xBB\xBF// a\r#define b\r\n");
+    const auto all = handed.read();
+    CHECK(all[0].files.empty());
+    CHECK(
+        all[0].unclear.at("ring_shift") == "ring_shift.cpp is UTF-16: it has to be saved as UTF-8"
+    );
+    CHECK(all[1].files.at("ring_shift") == "// a\n#define b\n");
+}
+
+TEST_CASE("a time of a zip is one of the zone that is asked for, wherever it is read") {
+    const Handed handed;
+    // what Windows writes: a time of DOS, 2026-12-01 23:30:00, and no other
+    const std::string zip(
+        "PK\3\4\24\0\0\0\0\0\xc0\xbb\x81\x5d\0\0\0\0\0\0\0\0\0\0\0\0\16\0\0\0ring_shift.cpp"
+        "PK\1\2\24\0\24\0\0\0\0\0\xc0\xbb\x81\x5d\0\0\0\0\0\0\0\0\0\0\0\0\16\0\0\0\0\0\0\0\0\0\0\0"
+        "\0\0"
+        "\0\0\0\0ring_shift.cppPK\5\6\0\0\0\0\1\0\1\0\x3c\0\0\0\x2c\0\0\0\0\0",
+        30 + 14 + 46 + 14 + 22
+    );
+    handed.write("ada.zip", zip);
+    using namespace std::chrono;
+    const sys_seconds written = sys_days(2026y / December / 1) + hours(23) + minutes(30);
+    for (const char* const here : {"UTC", "Asia/Tokyo"}) {
+        setenv("TZ", here, 1);
+        CHECK(handed.all(minutes(60)).submissions[0].changed == written - hours(1));
+        CHECK(handed.all(minutes(-210)).submissions[0].changed == written + minutes(210));
+        CHECK(std::string(getenv("TZ")) == here);
+    }
+    unsetenv("TZ");
 }
 
 TEST_CASE("links, names that climb out and names that are no text are left, each by name") {
@@ -172,9 +353,9 @@ TEST_CASE("links, names that climb out and names that are no text are left, each
     );
     const auto all = handed.read();
     REQUIRE(all.size() == 2);
-    CHECK(all[0].files.empty());
+    CHECK(all[0].files.count("ring_shift") == 0);
     CHECK(noted(all[0], "ring_shift.cpp: not taken, it is a link"));
-    CHECK(noted(all[0], "barrier\\xff/barrier.cpp: not taken, its name is no UTF-8"));
+    CHECK(all[0].files.count("barrier") == 1);  // its folder's name is nobody's business
     CHECK(all[1].files.empty());
     CHECK(noted(all[1], "../ring_shift.cpp: not taken, its name climbs out"));
     CHECK(noted(all[1], "/etc/barrier.cpp: not taken, its name begins outside"));
@@ -219,7 +400,7 @@ TEST_CASE("an archive that is none is told, and costs nobody else anything") {
 TEST_CASE("no folder, and one with nothing in it, are errors that say what is asked for") {
     const Handed handed;
     CHECK_THROWS_AS(handed.read(), UsageError);
-    CHECK_THROWS_AS(read_submissions(handed.folder() / "none", {}), UsageError);
+    CHECK_THROWS_AS(read_submissions(handed.folder() / "none", {}, {}), UsageError);
 }
 
 TEST_CASE("bytes that are no text are spelt") {

@@ -18,6 +18,21 @@ assert [test["status"] for test in results["tests"]] == ["passed", "failed"], re
 assert "was not handed in" in results["tests"][1]["output"], results
 PYTHON
 
+# the same from a zip made on Windows: each line ends with CR LF
+mkdir "$autograder/dos"
+for file in "$root/scripts/gradescope/run_autograder" "$autograder/source/options"; do
+    sed 's/$/\r/' "$file" >"$autograder/dos/${file##*/}"
+done
+cp "$autograder/dos/options" "$autograder/source/options"
+chmod +x "$autograder/dos/run_autograder"
+rm "$autograder/results/results.json"
+AUTOGRADER=$autograder "$autograder/dos/run_autograder" >/dev/null
+python3 - "$autograder/results/results.json" <<'PYTHON'
+import json, sys
+results = json.load(open(sys.argv[1]))
+assert results["score"] == 1, results
+PYTHON
+
 # where nothing can be graded, no submission is blamed, and the instructor is told why
 echo "--exercises no_such_exercise" >"$autograder/source/options"
 AUTOGRADER=$autograder "$root/scripts/gradescope/run_autograder" >/dev/null

@@ -1,5 +1,6 @@
 #include "tests/harness/job/records.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "course/protocol/shortened.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/trace/step_json.hpp"
 #include "tests/harness/job/crash.hpp"
@@ -50,7 +52,21 @@ void write_bytes(std::string_view bytes) {
     }
 }
 
-void write_line(const json& line) {
+/// The longest text that a line of records holds, and of how many failures it says more than the line.
+constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kMostFailures = 50;
+
+// The answer decides how long messages, values and contexts are.
+void cut_texts(json& value) {
+    if (value.is_string()) {
+        value = shortened(value.get<std::string>(), kMostText);
+    } else if (value.is_structured()) {
+        std::for_each(value.begin(), value.end(), cut_texts);
+    }
+}
+
+void write_line(json line) {
+    cut_texts(line);
     // a student's bytes may be no UTF-8: replaced, never an exception
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
     write_bytes(seal.sealed(text) + "\n");
@@ -77,6 +93,10 @@ const Line& waiting_line() {
 json failures_of(const std::vector<Failure>& failures) {
     json list = json::array();
     for (const Failure& failure : failures) {
+        if (list.size() >= kMostFailures) {
+            list.push_back({{"file", failure.file}, {"line", failure.line}});  // counted, not told
+            continue;
+        }
         list.push_back(
             {{"expression", failure.expression},
              {"expansion", failure.expansion},
