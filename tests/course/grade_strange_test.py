@@ -19,8 +19,9 @@ root = pathlib.Path(sys.argv[1]).resolve()
 NAME = "ring_shift.cpp"
 RIGHT = (root / "solutions/01_point_to_point" / NAME).read_text()
 STUB = subprocess.run(["git", "show", f"HEAD:exercises/01_point_to_point/{NAME}"], cwd=root, capture_output=True, text=True).stdout
+assert "    const int p =" in RIGHT
 JOINS = "// joins%s#define J(a, b) a##b%s"
-THROWS = RIGHT.replace("#include <utility>", "#include <stdexcept>\n#include <string>\n#include <utility>").replace(
+THROWS = "#include <stdexcept>\n#include <string>\n" + RIGHT.replace(
     "    const int p =", "    throw std::runtime_error(std::string(20000000, 'x'));\n    const int p =")
 NEAR = ["ring_shift.CPP", "ring_shift.cc", "ring_shift.cpp.txt", "ring_shift.hpp", "ring_shift", "my_ring_shift.cpp",
         "copy of ring_shift.cpp", "ringshift.cpp"]
