@@ -98,6 +98,8 @@ class Lexer {
         } else if (c == '%' && source_.substr(at_).starts_with(":%:")) {
             at_ += 3;
             tokens_.push_back({"##", line});
+        } else if (c == '#' || (c == '%' && peek() == ':')) {
+            in_directive_ = tokens_.empty() || tokens_.back().line < line;
         }
     }
 
@@ -122,6 +124,10 @@ class Lexer {
             raw_string();
             return;
         }
+        if (in_directive_ && (number || text == "line")) {
+            tokens_.push_back({"#line", line});
+        }
+        in_directive_ = false;
         tokens_.push_back({text, line});
     }
 
@@ -146,6 +152,7 @@ class Lexer {
     std::string_view source_;
     std::size_t at_ = 0;
     int line_ = 1;
+    bool in_directive_ = false;  // its word is next
     std::vector<Token> tokens_;
 };
 
@@ -160,6 +167,9 @@ std::string why_not(const Token& token, Strictness strictness) {
     }
     if (is_one_of(kStack, token.text)) {
         return fmt::format("uses {}: no exercise needs to know its own stack", token.text);
+    }
+    if (token.text == "#line") {
+        return "says by #line that it stands in another file: no exercise needs that";
     }
     if (strictness == Strictness::grader && token.text == "##") {
         return "joins words by ##, so that its text does not say what it does";
