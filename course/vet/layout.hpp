@@ -17,16 +17,12 @@ namespace dist::cli {
 struct Layout {
     std::size_t variables_bytes = 0;
     std::vector<std::pair<std::string, std::string>> sections;
-    std::vector<std::pair<std::string, std::string>> data;       // section and name
-    std::vector<std::pair<std::string, std::string>> functions;  // section with address, and name
+    std::vector<std::pair<std::string, std::string>> data;  // section and name
 };
 
 Layout layout_of(const Context& context, const std::filesystem::path& object);
 
-/// What inline functions and templates of headers have left in an object, by the compiler's own notes of lines. It has none for
-/// vtables and their like.
-std::set<std::string> from_headers(
-    const Context& context, const Built& built, const Layout& layout
-);
+/// Which of the names that an object defines come from headers: inline functions, templates, vtables and their like.
+std::set<std::string> from_headers(const Context& context, const Built& built);
 
 }  // namespace dist::cli

@@ -130,7 +130,7 @@ std::vector<Objection> objections(
     }
     const Taken& taken = taken_by_others(context, built);
     const Layout layout = layout_of(context, built.object);
-    const std::set<std::string> headers = from_headers(context, built, layout);
+    const std::set<std::string> headers = from_headers(context, built);
     std::vector<std::string> unknown;
     for (const Symbol& symbol : symbols_of(context, {built.object})) {
         if (symbol.is_needed()) {
