@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstring>
+#include <utility>
 
 namespace dist::cli {
 namespace {
@@ -49,6 +50,7 @@ class Lexer {
         if (c == '\n') {
             ++line_;
             directive_ = false;
+            names_directive_ = false;
             begins_line_ = true;
         }
         ++at_;
@@ -72,11 +74,14 @@ class Lexer {
         const int line = line_;
         const std::size_t begin = at_;
         const char c = next();
+        if (begins_line_ && (c == '#' || (c == '%' && peek() == ':'))) {
+            directive_ = true;
+            names_directive_ = true;
+        }
         const auto add = [&](const std::string& text) {
             tokens_.push_back({text, line, directive_, begin, std::min(at_, source_.size())});
+            begins_line_ = false;
         };
-        directive_ = directive_ || (c == '#' && begins_line_);
-        begins_line_ = begins_line_ && std::isspace(static_cast<unsigned char>(c)) != 0;
         if (c == '/' && peek() == '/') {
             while (!at_end() && peek() != '\n') {
                 next();
@@ -94,7 +99,12 @@ class Lexer {
             literal(c);
             add("\"\"");
         } else if (is_name_char(c) || (c == '.' && std::isdigit(static_cast<unsigned char>(peek())) != 0)) {
-            add(word(c));
+            const std::string text = word(c);
+            const bool number = std::isdigit(static_cast<unsigned char>(c)) != 0;
+            if (std::exchange(names_directive_, false) && (number || text == "line")) {
+                add("#line");
+            }
+            add(text);
         } else if (c == '#' && peek() == '#') {
             next();
             add("##");
@@ -154,6 +164,7 @@ class Lexer {
     int line_ = 1;
     bool begins_line_ = true;
     bool directive_ = false;
+    bool names_directive_ = false;  // the next word does
     std::vector<Token> tokens_;
 };
 

@@ -8,7 +8,8 @@
 
 namespace dist::cli {
 
-/// A name, a number, ##, any other sign by itself, or "" for a text in quotes. No comment is one.
+/// A name, a number, ##, any other sign by itself, or "" for a text in quotes; before what says another line, as #line does, "#line".
+/// No comment is one.
 struct Token {
     std::string text;
     int line = 0;

@@ -163,7 +163,13 @@ constexpr std::array<std::string_view, 34> kGiven = {
 
 /// Of dist itself, what is for programs and for tests.
 constexpr std::array<std::string_view, 3> kNotGiven = {
-    "dist::run_main(", "dist::seeded_data(", "dist::tell_of_death("};
+    "dist::run_main", "dist::seeded_data", "dist::tell_of_death"};
+
+constexpr std::array<std::string_view, 2> kTests = {"dist::harness", "Catch::"};
+
+/// Whose functions only their own headers define, also where a function is inline or a template.
+constexpr std::array<std::string_view, 7> kLibraries = {
+    "std::", "__gnu_cxx::", "at::", "c10::", "caffe2::", "torch::", "fmt::"};
 
 /// Refused to who is graded: parts of readable names of C++.
 constexpr std::array<Refused, 18> kReaching = {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <memory>
@@ -26,13 +27,36 @@ bool is_one_of(std::string_view text, const auto& words) {
     return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-/// "vtable for dist::X" speaks of dist::X.
-std::string_view subject_of(std::string_view readable) {
-    const std::size_t at = readable.rfind(" for ");
-    const bool about = readable.starts_with("vtable ") || readable.starts_with("VTT ") ||
-                       readable.starts_with("typeinfo ") || readable.starts_with("guard ") ||
-                       readable.starts_with("construction vtable ") || readable.starts_with("TLS ");
-    return about && at != std::string_view::npos ? readable.substr(at + 5) : readable;
+/// "dist::Ring::send" of a name as the linker knows it, without what it returns and takes, or is about, as a vtable is; what is
+/// local in it is not told. The name itself where it is none of C++.
+std::string path_of(const std::string& name) {
+    static const std::regex before("_Z(T[VTISWHC]|G[VR]|T[hvc][0-9n_]*)?Z*(N[KVRO]*)?");
+    std::smatch start;
+    if (!std::regex_search(name, start, before, std::regex_constants::match_continuous)) {
+        return name;
+    }
+    std::string path;
+    std::string rest = start.suffix();
+    if (rest.size() > 1 && rest[0] == 'S' && std::strchr("tabsiod", rest[1]) != nullptr) {
+        path = "std::";  // "St" is the namespace, "Ss" and its like are what std has in it
+        rest.erase(0, 2);
+    }
+    for (const char* at = rest.c_str(); true;) {
+        at += *at == 'L' ? 1 : 0;
+        char* word = nullptr;
+        const std::size_t length =
+            std::isdigit(static_cast<unsigned char>(*at)) != 0 ? std::strtoul(at, &word, 10) : 0;
+        if (length == 0 || length > std::strlen(word)) {
+            break;
+        }
+        path += (path.empty() || path.ends_with("::") ? "" : "::") + std::string(word, length);
+        at = word + length;
+    }
+    return path;
+}
+
+bool is_the_tests(std::string_view path) {
+    return starts_with_one_of(path, names::kTests);
 }
 
 bool is_harmless_c(std::string_view name) {
@@ -67,18 +91,15 @@ bool is_compilers(std::string_view name) {
 }
 
 /// Whether a name of the course's is for answers: those of its inner namespaces are listed, and what exercises declare is in dist itself.
-bool is_given(std::string_view readable) {
+bool is_given(const std::string& path) {
     constexpr std::string_view kCourse = "dist::";
-    if (!readable.starts_with(kCourse)) {
+    if (!path.starts_with(kCourse)) {
         return true;
     }
-    const std::string_view name = readable.substr(
-        kCourse.size(), readable.find_first_of("(<", kCourse.size()) - kCourse.size()
-    );
-    const bool inner = !name.empty() && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
-                       name.find("::") != std::string_view::npos;
-    return inner ? starts_with_one_of(readable, names::kGiven)
-                 : !starts_with_one_of(readable, names::kNotGiven);
+    const bool inner = std::islower(static_cast<unsigned char>(path[kCourse.size()])) != 0 &&
+                       path.find("::", kCourse.size()) != std::string::npos;
+    return inner ? starts_with_one_of(path + "(", names::kGiven)
+                 : !is_one_of(path, names::kNotGiven);
 }
 
 /// Of the C++ library, LibTorch and the course: empty when nothing is known against it.
@@ -149,17 +170,17 @@ std::vector<Symbol> symbols_of(
 
 std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
     const std::string readable = symbol.readable();
-    const std::string_view subject = subject_of(readable);
+    const std::string path = path_of(symbol.name);
     if (symbol.name.starts_with("PMPI_")) {
         return fmt::format(
             "calls {}: the tests do not see its messages; call {}", symbol.name,
             symbol.name.substr(1)
         );
     }
-    if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
+    if (is_the_tests(path)) {
         return fmt::format("uses {}: that is the tests' own", readable);
     }
-    if (!is_given(subject)) {
+    if (!is_given(path)) {
         return fmt::format("uses {}: that is the course's, and not for answers", readable);
     }
     if (symbol.name.starts_with("MPI_Win_")) {
@@ -178,7 +199,7 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
         symbol.name.starts_with("cuda") || symbol.name.starts_with("__cuda")) {
         return "";
     }
-    if (const std::string sentence = why_not_cxx(subject); !sentence.empty()) {
+    if (const std::string sentence = why_not_cxx(readable); !sentence.empty()) {
         return fmt::format("{}: it needs {}", sentence, readable);
     }
     if (is_file_call(symbol.name)) {
@@ -192,13 +213,12 @@ bool is_for_sockets(const Symbol& symbol) {
     if (name.starts_with("__") && name.ends_with("_chk")) {
         name = name.substr(2, name.size() - 6);
     }
-    return is_one_of(name, names::kSockets) ||
-           subject_of(symbol.readable()).starts_with("dist::net::");
+    return is_one_of(name, names::kSockets) || path_of(symbol.name).starts_with("dist::net::");
 }
 
-std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken) {
+std::string why_not_defined(const Symbol& symbol, const Taken& taken, bool is_own) {
     const std::string readable = symbol.readable();
-    const std::string_view subject = subject_of(readable);
+    const std::string path = path_of(symbol.name);
     if (symbol.kind == 'i' || symbol.kind == 'I') {
         return fmt::format("defines {} as another name for other code", readable);
     }
@@ -210,17 +230,19 @@ std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& t
                          symbol.name
                      );
     }
-    if (subject.starts_with("dist::harness") || subject.starts_with("Catch::")) {
+    if (is_the_tests(path)) {
         return fmt::format("defines {}: that is the tests' own", readable);
     }
     const bool in_place = symbol.name.ends_with("mPv") || symbol.name.ends_with("PvS_");
     if ((symbol.name.starts_with("_Zn") || symbol.name.starts_with("_Zd")) && !in_place) {
         return fmt::format("defines {}, by which the tests count what is allocated", readable);
     }
-    if (!symbol.is_weak() && subject.starts_with("std::")) {
-        return fmt::format("defines {}: that is the C++ library's", readable);
+    const bool from_header = symbol.is_weak() && !is_own;
+    const bool own_type = symbol.is_weak() && readable.find("dist::") != std::string::npos;
+    if (!from_header && !own_type && starts_with_one_of(path, names::kLibraries)) {
+        return fmt::format("defines {}: that is a library's", readable);
     }
-    return taken.contains(symbol.name)
+    return (from_header ? taken.strong : taken.all).contains(symbol.name)
                ? fmt::format("defines {}: that is the course's, or another exercise's", readable)
                : "";
 }

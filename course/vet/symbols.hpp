@@ -43,7 +43,13 @@ std::string why_not_needed(const Symbol& symbol, Strictness strictness);
 /// Whether it is for exercises with sockets: refused, or not known, to all others.
 bool is_for_sockets(const Symbol& symbol);
 
-/// Why an answer must not define this; empty when it may. `taken` are names that the course defines.
-std::string why_not_defined(const Symbol& symbol, const std::set<std::string>& taken);
+/// Names that the rest of a test's program defines; `strong`: but those of inline functions and templates.
+struct Taken {
+    std::set<std::string> all;
+    std::set<std::string> strong;
+};
+
+/// Why an answer must not define this; empty when it may. `is_own`: its code stands in the answer, and not in a header.
+std::string why_not_defined(const Symbol& symbol, const Taken& taken, bool is_own);
 
 }  // namespace dist::cli

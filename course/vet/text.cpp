@@ -29,6 +29,9 @@ std::string why_not(const Token& token, Strictness strictness) {
     if (is_one_of(kStack, token.text)) {
         return fmt::format("uses {}: no exercise needs to know its own stack", token.text);
     }
+    if (token.text == "#line") {
+        return "says by #line that it stands in another file: no exercise needs that";
+    }
     if (strictness == Strictness::grader && token.text == "##") {
         return "joins words by ##, so that its text does not say what it does";
     }

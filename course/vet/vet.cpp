@@ -11,6 +11,7 @@
 
 #include "course/process/files.hpp"
 #include "course/process/subprocess.hpp"
+#include "course/vet/layout.hpp"
 #include "course/vet/symbols.hpp"
 #include "course/vet/text.hpp"
 
@@ -53,13 +54,6 @@ std::string line_that_needs(const Context& context, const Built& built, const st
     return "";
 }
 
-/// Every name that the rest of the test's program defines; `strong`: but those of inline functions and
-/// templates.
-struct Taken {
-    std::set<std::string> all;
-    std::set<std::string> strong;
-};
-
 /// The C and C++ libraries, whose functions an answer's would take the place of.
 std::vector<fs::path> system_libraries(const Context& context) {
     std::vector<fs::path> files;
@@ -95,47 +89,6 @@ const Taken& taken_by_others(const Context& context, const Built& built) {
         }
     }
     return taken;
-}
-
-/// What objdump tells of an object: its sections with their flags, in which section which data stand, and how much memory its
-/// variables take.
-struct Layout {
-    std::size_t variables_bytes = 0;
-    std::vector<std::pair<std::string, std::string>> sections;
-    std::vector<std::pair<std::string, std::string>> data;  // section and name
-};
-
-Layout layout_of(const Context& context, const fs::path& object) {
-    RunOptions options;
-    options.folder = context.build_folder();
-    options.environment = {{"LC_ALL", "C"}};
-    const Ended ended = run(context, {"objdump", "-h", "-t", "-w", object.string()}, options);
-    Layout layout;
-    std::istringstream lines(ended.output);
-    for (std::string line; std::getline(lines, line);) {
-        // "  0 .text  00000010 ...  CONTENTS, ALLOC, LOAD, READONLY, CODE"
-        std::istringstream words(line);
-        int number = 0;
-        std::string name;
-        if (line.starts_with(" ") && words >> number >> name) {
-            const std::string flags = line.substr(line.find(name) + name.size());
-            if (flags.find("ALLOC") != std::string::npos &&
-                flags.find("READONLY") == std::string::npos) {
-                layout.variables_bytes += std::stoul(flags, nullptr, 16);  // its length comes first
-            }
-            layout.sections.emplace_back(name, flags);
-            continue;
-        }
-        // "0000000000000000 l     O .rodata	0000000000000008 name": seven letters, of which O says data
-        constexpr std::size_t kLetters = 17;
-        const std::size_t tab = line.find('\t');
-        if (tab != std::string::npos && tab > kLetters + 8 && line[kLetters + 6] == 'O') {
-            layout.data.emplace_back(
-                line.substr(kLetters + 8, tab - kLetters - 8), line.substr(line.rfind(' ') + 1)
-            );
-        }
-    }
-    return layout;
 }
 
 /// Bytes of static variables in an answer. None in the course has a tenth of it.
@@ -176,6 +129,8 @@ std::vector<Objection> objections(
         }
     }
     const Taken& taken = taken_by_others(context, built);
+    const Layout layout = layout_of(context, built.object);
+    const std::set<std::string> headers = from_headers(context, built);
     std::vector<std::string> unknown;
     for (const Symbol& symbol : symbols_of(context, {built.object})) {
         if (symbol.is_needed()) {
@@ -192,12 +147,11 @@ std::vector<Objection> objections(
                 found.push_back({why, line_that_needs(context, built, symbol.name)});
             }
         } else if (const std::string why =
-                       why_not_defined(symbol, symbol.is_weak() ? taken.strong : taken.all);
+                       why_not_defined(symbol, taken, !headers.contains(symbol.name));
                    !why.empty()) {
             found.push_back({why, ""});
         }
     }
-    const Layout layout = layout_of(context, built.object);
     for (const auto& [name, flags] : layout.sections) {
         if (const std::string why = why_not_section(name, flags); !why.empty()) {
             found.push_back({why, ""});

@@ -70,6 +70,10 @@ TEST_CASE("no comment or literal hides what a compiler sees") {
     CHECK(words_of("\"/*\" asm \"*/\"") == Words{"asm"});
     CHECK(words_of("'\"' asm '\"'") == Words{"asm"});
     CHECK(words_of("'\\'' asm") == Words{"asm"});
+    CHECK(
+        words_of("#/* */li\\\nne 7\n %:7\n#define A(line) #line") ==
+        Words{"#line", "line", "7", "#line", "7", "define", "A", "line", "line"}
+    );
     CHECK(words_of("# define A(x) x%:%:x") == Words{"define", "A", "x", "x", "##", "x"});
 }
 
@@ -238,6 +242,9 @@ TEST_CASE("what computes may be needed, what reaches further may not") {
           "shm_open",
           "MPI_Win_allocate_shared",
           "_ZN4dist7harness12current_testEv",
+          "_ZN5Catch1fIiEEvT_",
+          "_ZN4dist7harness1fIfEESt6vectorIT_SaIS3_EES3_",
+          "_ZN4dist2nn6hiddenIiEEvT_",
           "_ZTIN5Catch20TestFailureExceptionE",
           "_ZTVN4dist7harness7SkippedE"}) {
         INFO(name);
@@ -265,9 +272,11 @@ TEST_CASE(
 }
 
 TEST_CASE("an answer defines what is its own") {
-    const std::set<std::string> taken = {"_ZN4dist11seeded_dataEmim"};
-    const auto may = [&](const std::string& name, char kind) {
-        return why_not_defined({name, kind}, taken).empty();
+    const Taken taken = {
+        .all = {"_ZN4dist11seeded_dataEmim", "_ZN4dist11inline_nameEv"},
+        .strong = {"_ZN4dist11seeded_dataEmim"}};
+    const auto may = [&](const std::string& name, char kind, bool is_own = false) {
+        return why_not_defined({name, kind}, taken, is_own).empty();
     };
     CHECK(may("_ZN4dist10all_reduceEv", 'T'));
     CHECK(may("_Z6helperi", 'T'));
@@ -286,6 +295,18 @@ TEST_CASE("an answer defines what is its own") {
     CHECK_FALSE(may("_ZN4dist7harness4sameEv", 'W'));
     CHECK_FALSE(may("_ZTIN4dist7harness7SkippedE", 'V'));
     CHECK_FALSE(may("_Z4fastv", 'i'));
+    CHECK(may("_ZN4dist11inline_nameEv", 'W'));
+    CHECK_FALSE(may("_ZN4dist11inline_nameEv", 'W', true));
+    constexpr const char* kOpen =
+        "_ZNSt13basic_filebufIcSt11char_traitsIcEE4openEPKcSt13_Ios_Openmode";
+    CHECK(may(kOpen, 'W'));  // of <fstream>
+    CHECK_FALSE(may(kOpen, 'W', true));
+    CHECK_FALSE(may("_ZN2at6Tensor4backEv", 'T', true));
+    CHECK(may("_ZNKSt4hashIN4dist3KeyEEclERKS1_", 'W', true));
+    // void Catch::f<int>(int), std::vector<float> dist::harness::f<float>(float)
+    CHECK_FALSE(may("_ZN5Catch1fIiEEvT_", 'W', true));
+    CHECK_FALSE(may("_ZN4dist7harness1fIfEESt6vectorIT_SaIS3_EES3_", 'W', true));
+    CHECK_FALSE(may("_ZTv0_n24_N5Catch1XD1Ev", 'V'));
 }
 
 TEST_CASE("sockets are for exercises that have them, and for no other") {
