@@ -176,11 +176,12 @@ class ElasticAgent {
     /// of other nodes still run, it calls holds(). Where all its workers have ended well it calls
     /// finish() as well, and if that is true, holds() does not matter: who has finished may be gone.
     ///
-    /// A signal to the agent comes before all else: that workers died of it as well costs nothing, and
-    /// if it came while next() waited, nothing follows from what that returned.
+    /// A signal to the agent comes before all else, also one that comes during ended(): that workers
+    /// died of it as well costs nothing. If it came while next() waited, nothing follows from what
+    /// that returned.
     ///
-    /// Once the rendezvous has thrown an Error, it is not called any more. What close() and leave()
-    /// throw is nobody's business any more.
+    /// Once the rendezvous has thrown an Error, it is not called any more. Whatever close() and leave()
+    /// throw is ignored.
     ///
     /// Cost    a look is one call each of ended() and holds(), and of finish() where its own have ended.
     /// Errors  those of the group.

@@ -41,8 +41,9 @@ class MissingRanks : public Error {
 /// Each rank tells rank 0 that it has come. Rank 0 decides, and tells all what it has decided. All of a rank's time is the
 /// clock's: between two looks at what has come it sleeps there, for 1 to 10 ms.
 ///
-/// It keeps one receive posted for each rank from which it waits for a message, and the next call goes on with it. So when it is
-/// gone, nobody uses the transport any more; which of the two is destroyed first does not matter.
+/// It keeps one receive posted for each rank from which it waits for a message, and the next call goes on with it; and what it
+/// has sent to a rank that stands still. So when it is gone, nobody uses the transport any more; which of the two is destroyed
+/// first does not matter.
 class MonitoredBarrier {
   public:
     /// group  of the barrier's messages; nobody else uses it.

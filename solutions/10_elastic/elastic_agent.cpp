@@ -160,7 +160,7 @@ void ElasticAgent::apply(const AgentEvent& event) {
         if (leave && !error_) {
             rounds_.leave();
         }
-    } catch (const Error&) {  // this is the end, and nobody can be told
+    } catch (...) {  // this is the end, and nobody can be told
     }
     if (is_news && log_) {
         log_({event, state_.workers, step.actions});
@@ -196,18 +196,24 @@ void ElasticAgent::ask() {
 
 AgentResult ElasticAgent::run() {
     while (!state_.is_over()) {
-        if (is_interrupted()) {
+        const bool has_round = is_in_round(state_);
+        const auto ended = has_round ? group_.ended() : std::vector<WorkerEnd>{};
+        if (is_interrupted()) {  // before what ended: workers that died of it cost nothing
             apply({.kind = Kind::interrupted, .at = clock_.now(), .signal = signal_});
-        } else if (!is_in_round(state_)) {
+        }
+        if (state_.is_over()) {
+            break;
+        }
+        if (!has_round) {
             ask();
-        } else {
-            apply({.kind = Kind::looked, .at = clock_.now(), .ended = group_.ended()});
-            if (is_in_round(state_) && !error_) {
-                ask();
-            }
-            if (is_in_round(state_)) {
-                clock_.sleep(settings_.monitor_interval);
-            }
+            continue;
+        }
+        apply({.kind = Kind::looked, .at = clock_.now(), .ended = ended});
+        if (is_in_round(state_) && !error_) {
+            ask();
+        }
+        if (is_in_round(state_)) {
+            clock_.sleep(settings_.monitor_interval);
         }
     }
     return {

@@ -133,7 +133,6 @@ Membership::Membership(
 Membership::~Membership() = default;
 
 std::optional<WorkerRound> Membership::next() {
-    state_->round = {};
     try {
         for (;;) {
             state_->round = state_->rendezvous.next_round();
@@ -145,6 +144,9 @@ std::optional<WorkerRound> Membership::next() {
     } catch (const RendezvousClosed&) {
         leave();
         return std::nullopt;
+    } catch (const Error&) {
+        state_->round = {};  // also if one had begun: it has told none
+        throw;
     }
 }
 

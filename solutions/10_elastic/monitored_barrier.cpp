@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <list>
 #include <optional>
 #include <span>
 
@@ -23,6 +24,12 @@ struct Inbox {
     bool is_dead = false;
 };
 
+// What has been said to another rank. One that stands still may take it late, or never.
+struct Said {
+    Words words = {};
+    Request send = {};
+};
+
 }  // namespace
 
 struct MonitoredBarrier::State {
@@ -40,6 +47,7 @@ struct MonitoredBarrier::State {
     Inbox& inbox_of(int rank) { return inboxes[static_cast<std::size_t>(rank)]; }
     std::optional<Words> next_from(int rank);
     void say(int rank, const Words& words);
+    bool is_through(const Request& send);
     void hear(int rank);
     bool is_there(int rank);
     bool is_lost(int rank);
@@ -54,6 +62,7 @@ struct MonitoredBarrier::State {
     int p;
     std::int64_t call = 0;       // this one; the first is 1
     std::vector<Inbox> inboxes;  // by rank
+    std::list<Said> leaving = {};
 };
 
 // The next message that has come from a rank.
@@ -80,11 +89,19 @@ std::optional<Words> MonitoredBarrier::State::next_from(int rank) {
     }
 }
 
-// To a rank that has died it says nothing; next_from() finds out.
+// Waits for nobody. The words stay where they are until they are sent.
 void MonitoredBarrier::State::say(int rank, const Words& words) {
+    std::erase_if(leaving, [&](const Said& one) { return is_through(one.send); });
+    Said& said = leaving.emplace_back(Said{words});
+    said.send = transport.isend(std::as_bytes(std::span(said.words)), rank, group, kTag);
+}
+
+// Or the other rank has died: next_from() finds out.
+bool MonitoredBarrier::State::is_through(const Request& send) {
     try {
-        transport.send(std::as_bytes(std::span(words)), rank, group, kTag);
+        return transport.test(send);
     } catch (const Error&) {
+        return true;
     }
 }
 

@@ -99,6 +99,15 @@ inline void they_died_of_the_signal() {
         CHECK(it.did({"0 ms next", "0 ms start 1", "500 ms SIGTERM", "600 ms leave"}));
         CHECK(it.ends(AgentEnd::interrupted, 0));
     });
+    scene.signals_in_ended = true;
+    for (const int max_restarts : {3, 0}) {
+        INFO("the signal comes in ended(); max_restarts " << max_restarts);
+        scene.settings.max_restarts = max_restarts;
+        play(scene, [](const AgentScene& it) {
+            CHECK(it.did({"0 ms next", "0 ms start 1", "500 ms SIGTERM", "600 ms leave"}));
+            CHECK(it.ends(AgentEnd::interrupted, 0));
+        });
+    }
 }
 
 }  // namespace dist::harness

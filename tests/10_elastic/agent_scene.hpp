@@ -32,8 +32,9 @@ class AgentScene {
   public:
     std::vector<RoundScript> rounds;
     AgentSettings settings = {.max_restarts = 3, .monitor_interval = 100ms, .grace = 1s};
-    std::map<Ms, int> signals;   // to the agent, by time
-    bool throws_at_end = false;  // close() and leave() throw
+    std::map<Ms, int> signals;      // to the agent, by time
+    bool signals_in_ended = false;  // those come in ended(), when it has looked
+    bool throws_at_end = false;     // close() and leave() throw
 
     // what it did
     AgentResult result;
@@ -185,14 +186,20 @@ class AgentScene {
     /// Time goes on, and signals come to the agent.
     void pass(Ms duration) {
         const Ms then = now_ + duration;
-        for (; !signals.empty() && signals.begin()->first <= then; signals.erase(signals.begin())) {
-            now_ = std::max(now_, signals.begin()->first);
-            agent_->interrupt(signals.begin()->second);
+        if (!signals_in_ended) {
+            interrupt_until(then);
         }
         steps_ = duration > 0ms ? 0 : steps_;
         now_ = then;
         if (now_ > 1h) {
             throw Endless("it still runs after an hour of the test's time");
+        }
+    }
+
+    void interrupt_until(Ms then) {
+        for (; !signals.empty() && signals.begin()->first <= then; signals.erase(signals.begin())) {
+            now_ = std::max(now_, signals.begin()->first);
+            agent_->interrupt(signals.begin()->second);
         }
     }
 
@@ -260,7 +267,11 @@ class AgentScene {
     std::vector<WorkerEnd> ended() {
         count();
         looks.push_back(now_);
-        return workers_.ended(now_);
+        std::vector<WorkerEnd> ended = workers_.ended(now_);
+        if (signals_in_ended) {
+            interrupt_until(now_);
+        }
+        return ended;
     }
 
     void signal(int number) {
@@ -273,7 +284,7 @@ class AgentScene {
         check(alive() == 0, call + "() while workers live");
         check(!has_thrown_, call + "() after the rendezvous has thrown an Error");
         if (throws_at_end) {
-            throw Error("the store is gone");
+            throw std::length_error("the store is gone, and says so by no dist::Error");
         }
     }
 

@@ -39,7 +39,8 @@ class BarrierNetwork {
         };
         std::deque<Mail> mail;
         std::deque<Receive> posted;
-        long messages = 0;  // all that were sent
+        bool is_full = false;  // takes nothing more
+        long messages = 0;     // all that were sent
     };
 
     BarrierNetwork(VirtualTime& virtual_time, int p)
@@ -85,12 +86,14 @@ class BarrierTransport : public Transport {
             network_.kill(network_.dies_when_rank_0_sends);
         }
         auto request = std::make_shared<dist::Pending>();
-        request->is_done = true;
+        auto& edge = network_.edge(rank_, dst);
+        request->is_done = is_dead(dst) || !edge.is_full;
         if (is_dead(dst)) {
             request->error = died(dst);
+        }
+        if (is_dead(dst) || edge.is_full) {
             return request;
         }
-        auto& edge = network_.edge(rank_, dst);
         edge.mail.push_back({{data.begin(), data.end()}, group, tag});
         ++edge.messages;
         return request;

@@ -62,6 +62,7 @@ class Agent {
     std::optional<WorkerRound> next();
     bool holds() { return node_.holds(); }
     bool finish();
+    bool finish_in_no_round() { return node_.finish(); }
     void leave() { node_.leave(); }
     void close() { node_.close(); }
 

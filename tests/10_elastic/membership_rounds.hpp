@@ -350,4 +350,38 @@ inline void gives_up() {
     CHECK(b.rounds.size() == 1);
 }
 
+/// b stands still before one of its calls, until a has given up. Where a has seen the round begin, it was never told it.
+inline void gives_up_after_a_round_began() {
+    for (long call = 1;; ++call) {
+        Job job(between(2, 2), 5);
+        job.settings.join_timeout = 20s;
+        bool is_finished = false;
+        job.add("a", 1, 0s, [&](Agent& node) {
+            try {
+                node.next();
+            } catch (const Timeout&) {
+                node.clock.sleep(40s);
+                is_finished = node.finish_in_no_round();
+            }
+        });
+        Agent& b = job.add("b", 1, 0s, [&](Agent& node) {
+            if (node.next() && node.finish()) {
+                node.leave();
+            }
+        });
+        b.store.before = [&](long number) {
+            if (number == call) {
+                job.time.sleep(40s);
+            }
+        };
+        INFO("b stands still for 40 s before its call " << call << " of the store");
+        static_cast<void>(job.play());  // b may end by a Timeout as well
+        INFO("a, after a Timeout in next(): finish() must be false, it is in no round");
+        REQUIRE_FALSE(is_finished);
+        if (b.store.calls < call) {
+            break;
+        }
+    }
+}
+
 }  // namespace dist::harness

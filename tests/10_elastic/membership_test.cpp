@@ -66,6 +66,10 @@ TEST_CASE("membership: without enough nodes next() throws Timeout, and can be ca
     on_one_rank(gives_up);
 }
 
+TEST_CASE("membership: after a Timeout in next(), finish() is false, whatever round had begun") {
+    on_one_rank(gives_up_after_a_round_began);
+}
+
 TEST_CASE("membership: a job is finished when all nodes are, who live while they ask") {
     on_one_rank(all_finish);
 }

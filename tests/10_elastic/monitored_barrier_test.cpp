@@ -218,6 +218,21 @@ TEST_CASE("monitored_barrier: a rank that dies while rank 0 lets all go keeps no
     });
 }
 
+TEST_CASE("monitored_barrier: a rank that takes no message keeps nobody back") {
+    with_seeds([](std::uint64_t seed) {
+        Scene scene(4, seed);
+        scene.calls = {{{}}, {{}}, {}, {{.at = 100ms}}};
+        scene.network.edge(0, 2).is_full = true;
+        REQUIRE(scene.play());
+        CHECK(scene.miss({0, 1, 3}, {2}, 200ms));
+        Scene other(3, seed);
+        other.calls = {{}, {{}}, {{}}};
+        other.network.edge(1, 0).is_full = true;
+        REQUIRE(other.play());
+        CHECK(other.miss({1, 2}, {0}, 400ms));
+    });
+}
+
 TEST_CASE(
     "monitored_barrier: calls one after the other, in which ranks come, miss and die by chance"
 ) {
@@ -265,6 +280,35 @@ TEST_CASE("monitored_barrier on processes: all leave; then one is killed, and th
             {2}
         );
         CHECK(run.died[2] == "killed by SIGKILL");
+        CHECK(run.passed);
+    });
+}
+
+TEST_CASE(
+    "monitored_barrier on processes: a rank that stands still behind a full connection is missing"
+) {
+    on_ranks({1}, [](const Communicator&) {
+        const Processes run = on_transport(3, [](Transport& transport, int rank, int) {
+            SteadyClock clock;
+            MonitoredBarrier barrier(transport, 3, clock);
+            std::vector<std::byte> data(kLong);
+            std::byte go{};
+            if (rank == 1) {
+                transport.recv(std::span(&go, 1), 2, 0, 1);  // until then it looks at nothing
+                transport.recv(data, 0, 0, 0);
+                CHECK(error_has({"missing ranks: 1"}, [&] { barrier.wait(kTimeout); }));
+                transport.send(std::span(&go, 1), 0, 0, 1);
+                return;
+            }
+            const Request full = rank == 0 ? transport.isend(data, 1, 0, 0) : nullptr;
+            CHECK(error_has({"missing ranks: 1"}, [&] { barrier.wait(kTimeout); }));
+            if (rank == 2) {
+                transport.send(std::span(&go, 1), 1, 0, 1);
+            } else {
+                transport.wait(full);
+                transport.recv(std::span(&go, 1), 1, 0, 1);
+            }
+        });
         CHECK(run.passed);
     });
 }

@@ -158,8 +158,7 @@ void ElasticAgent::apply(const AgentEvent& event) {
                 rounds_.close();
             }
             rounds_.leave();
-        } catch (const Error& error) {
-            error_ = error.what();
+        } catch (...) {
         }
     }
     if (log_ && !is_same) {
@@ -205,11 +204,15 @@ AgentResult ElasticAgent::run() {
             continue;
         }
         clock_.sleep(settings_.monitor_interval);
+        std::vector<WorkerEnd> ended;
+        if (state_.alive > 0) {
+            ended = group_.ended();
+        }
         if (is_interrupted()) {
             apply({.kind = Kind::interrupted, .at = clock_.now(), .signal = signal_});
         }
         if (state_.alive > 0) {
-            apply({.at = clock_.now(), .ended = group_.ended()});
+            apply({.at = clock_.now(), .ended = ended});
         }
     }
     AgentResult result = {
