@@ -123,9 +123,7 @@ std::set<int> on_ring(int place, int size, int first, int stride) {
 EdgeCost ring_cost(long longest, int ranks, const std::set<int>& among) {
     const long messages = 2L * (ranks - 1);
     return {
-        .messages = at_most(messages),
-        .bytes = at_most(messages * 4 * longest),
-        .among = among};
+        .messages = at_most(messages), .bytes = at_most(messages * 4 * longest), .among = among};
 }
 
 Comparison spent_by_edge(std::size_t n, int per_node, const Communicator& comm) {
