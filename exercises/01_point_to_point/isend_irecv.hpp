@@ -7,6 +7,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 
 namespace dist {
 
@@ -50,7 +51,7 @@ class Request {
 ///
 /// Cost    1 message of n floats. Two ranks that both send first, then receive, then wait: 1 round.
 /// Errors  dist::Error if the message cannot be started; wait() throws all other errors.
-///         std::invalid_argument, before anything is started, if n is more than an int holds.
+///         std::invalid_argument, before anything is started, if n is more than mpi_count() takes.
 /// Source  MPI 3.1 standard, section 3.7, "Nonblocking Communication".
 Request isend(std::span<const float> data, int dst, const Communicator& comm, int tag = 0);
 

@@ -5,6 +5,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 
 namespace dist {
 
@@ -18,7 +19,7 @@ namespace dist {
 ///
 /// Cost       1 message sent and 1 received per rank, both at the same time: 1 round.
 /// Errors     dist::Error if a message fails; std::invalid_argument, before anything is sent, if a
-///            length is more than an int holds.
+///            length is more than mpi_count() takes.
 /// Source     MPI 3.1 standard, section 3.5, "Semantics of Point-to-Point Communication", and 3.10.
 void ring_shift(
     std::span<const float> to_next, std::span<float> from_prev, const Communicator& comm

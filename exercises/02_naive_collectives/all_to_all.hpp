@@ -5,6 +5,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 
 namespace dist {
 
@@ -19,7 +20,7 @@ namespace dist {
 ///         rank r sends to r+s and receives from r-s (mod p), so that no two ranks have the same
 ///         partner.
 /// Errors  std::invalid_argument, before anything is sent, if p does not divide in.size(), or out
-///         is not as long as in, or m is more than an int holds. dist::Error if a message fails.
+///         is not as long as in, or m is more than mpi_count() takes. dist::Error if a message fails.
 /// Source  MPI 3.1 standard, section 5.8, "All-to-All Scatter/Gather"; the order: Thakur,
 ///         Rabenseifner & Gropp (2005), "Optimization of Collective Communication Operations in
 ///         MPICH".

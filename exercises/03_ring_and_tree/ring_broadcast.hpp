@@ -5,6 +5,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 
 namespace dist {
 
@@ -22,7 +23,7 @@ namespace dist {
 ///           one after it comes in; where a rank receives and sends by turns, p-3+2S. No memory
 ///           beside data.
 /// Errors    dist::Error if a message fails; std::invalid_argument, before anything is sent, if root
-///           is not a rank of comm, segments < 1, or a segment is longer than an int holds.
+///           is not a rank of comm, segments < 1, or a segment is longer than mpi_count() takes.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_broadcast(std::span<float> data, int root, int segments, const Communicator& comm);

@@ -5,6 +5,7 @@
 
 #include "course/runtime/communicator.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 #include "course/runtime/reduce_op.hpp"
 
 namespace dist {
@@ -24,7 +25,7 @@ namespace dist {
 ///           rank after the root starts, and the root sends none. p-2+S rounds (p >= 2); where a rank
 ///           receives and sends by turns, p-3+2S. Memory for two segments beside data.
 /// Errors    dist::Error if a message fails; std::invalid_argument, before anything is sent, if root
-///           is not a rank of comm, segments < 1, or a segment is longer than an int holds.
+///           is not a rank of comm, segments < 1, or a segment is longer than mpi_count() takes.
 /// Source    Pješivac-Grbović et al. (2007), "Performance analysis of MPI collective operations":
 ///           pipeline.
 void ring_reduce(

@@ -7,17 +7,15 @@
 namespace dist {
 
 Request isend(std::span<const float> data, int dst, const Communicator& comm, int tag) {
-    expects(std::in_range<int>(data.size()), "isend: a message holds at most 2^31 - 1 elements");
     Request request;
-    const int n = static_cast<int>(data.size());
+    const int n = mpi_count(data.size());
     MPI_CHECK(MPI_Isend(data.data(), n, MPI_FLOAT, dst, tag, comm.handle(), &request.handle_));
     return request;
 }
 
 Request irecv(std::span<float> data, int src, const Communicator& comm, int tag) {
-    expects(std::in_range<int>(data.size()), "irecv: a message holds at most 2^31 - 1 elements");
     Request request;
-    request.expected_ = static_cast<int>(data.size());
+    request.expected_ = mpi_count(data.size());
     MPI_CHECK(MPI_Irecv(
         data.data(), request.expected_, MPI_FLOAT, src, tag, comm.handle(), &request.handle_
     ));

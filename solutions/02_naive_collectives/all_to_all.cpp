@@ -1,7 +1,6 @@
 #include "exercises/02_naive_collectives/all_to_all.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <mpi.h>
 
@@ -14,7 +13,7 @@ void all_to_all(std::span<const float> in, std::span<float> out, const Communica
     expects(in.size() == out.size(), "all_to_all: out must be as long as in");
     expects(in.size() % static_cast<std::size_t>(p) == 0, "all_to_all: p must divide in.size()");
     const std::size_t m = in.size() / static_cast<std::size_t>(p);
-    expects(std::in_range<int>(m), "all_to_all: a block holds at most 2^31 - 1 elements");
+    const int count = mpi_count(m);
     const auto block = [m](auto data, int i) {
         return data.subspan(static_cast<std::size_t>(i) * m, m);
     };
@@ -24,8 +23,8 @@ void all_to_all(std::span<const float> in, std::span<float> out, const Communica
         const int dst = (r + s) % p;
         const int src = (r - s + p) % p;
         MPI_CHECK(MPI_Sendrecv(
-            block(in, dst).data(), static_cast<int>(m), MPI_FLOAT, dst, tag,   //
-            block(out, src).data(), static_cast<int>(m), MPI_FLOAT, src, tag,  //
+            block(in, dst).data(), count, MPI_FLOAT, dst, tag,   //
+            block(out, src).data(), count, MPI_FLOAT, src, tag,  //
             comm.handle(), MPI_STATUS_IGNORE
         ));
     }

@@ -1,7 +1,5 @@
 #include "exercises/03_ring_and_tree/ring_broadcast.hpp"
 
-#include <utility>
-
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
@@ -26,10 +24,9 @@ void ring_broadcast(std::span<float> data, int root, int segments, const Communi
         const std::span<float> in = i < segments ? segment(i) : std::span<float>();
         const int src = i < segments && r != root ? prev : MPI_PROC_NULL;
         const int dst = i > 0 && next != root ? next : MPI_PROC_NULL;
-        expects(std::in_range<int>(in.size()), "ring_broadcast: a segment is too long for an int");
         MPI_CHECK(MPI_Sendrecv(
-            out.data(), static_cast<int>(out.size()), MPI_FLOAT, dst, 0,  //
-            in.data(), static_cast<int>(in.size()), MPI_FLOAT, src, 0,    //
+            out.data(), mpi_count(out.size()), MPI_FLOAT, dst, 0,  //
+            in.data(), mpi_count(in.size()), MPI_FLOAT, src, 0,    //
             comm.handle(), MPI_STATUS_IGNORE
         ));
         out = in;

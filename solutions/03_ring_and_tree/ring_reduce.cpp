@@ -19,8 +19,8 @@ void ring_reduce(
     const int next = (r + 1) % p;
     const int prev = (r - 1 + p) % p;
     const bool starts = prev == root;  // also a rank alone: nothing comes in
-    const std::size_t longest = data.size() / static_cast<std::size_t>(segments) + 1;
-    expects(std::in_range<int>(longest), "ring_reduce: a segment holds at most 2^31 - 1 elements");
+    const std::size_t longest = chunk_bounds(data.size(), segments, 0).size();
+    mpi_count(longest);  // refused before the two buffers are made
     Buffer arriving(longest);
     Buffer leaving(longest);
 
@@ -33,8 +33,8 @@ void ring_reduce(
         const int src = i < segments && !starts ? prev : MPI_PROC_NULL;
         const int dst = i > 0 && r != root ? next : MPI_PROC_NULL;
         MPI_CHECK(MPI_Sendrecv(
-            out.data(), static_cast<int>(out.size()), MPI_FLOAT, dst, 0,  //
-            in.data(), static_cast<int>(in.size()), MPI_FLOAT, src, 0,    //
+            out.data(), mpi_count(out.size()), MPI_FLOAT, dst, 0,  //
+            in.data(), mpi_count(in.size()), MPI_FLOAT, src, 0,    //
             comm.handle(), MPI_STATUS_IGNORE
         ));
         if (starts) {

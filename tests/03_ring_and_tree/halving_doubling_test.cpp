@@ -43,12 +43,10 @@ Cost bytes_of_a_ring(const Call& call, const Communicator& comm) {
     const int q = floor_power(p);
     const long folded = p == q ? 0 : 1;
     const long parts = 2L * (q - 1);
-    const long longest = ceil_div(call.n, q);  // the shortest part has one element less
+    const long longest = ceil_div(call.n, q);
     return {
         .messages_sent = at_most(2L * floor_log(p) + folded),
-        .bytes_sent = {
-            p == q ? 4 * parts * (longest - 1) : 0,
-            4 * (parts * longest + folded * static_cast<long>(call.n))}};
+        .bytes_sent = at_most(4 * (parts * longest + folded * static_cast<long>(call.n)))};
 }
 
 /// Steps of the halving and of the doubling, and the two that bring in the ranks beyond q.

@@ -22,9 +22,7 @@ inline Cost to_the_next_rank(const Call& call, const Communicator& comm) {
 inline Cost one_chunk_a_step(const Call& call, const Communicator& comm) {
     const long steps = comm.size() - 1;
     const long chunk = ceil_div(call.n, comm.size());
-    return {
-        .messages_sent = at_most(steps),
-        .bytes_sent = {4 * (static_cast<long>(call.n) - chunk), 4 * steps * chunk}};
+    return {.messages_sent = at_most(steps), .bytes_sent = at_most(4 * steps * chunk)};
 }
 
 }  // namespace dist::harness

@@ -1,8 +1,11 @@
 // ring_reduce_scatter: chunk r of the reduction on rank r, with half a ring's traffic.
 #include "exercises/03_ring_and_tree/ring_reduce_scatter.hpp"
 
+#include <optional>
+
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
 #include "tests/03_ring_and_tree/ring_half.hpp"
+#include "tests/harness/words/chunks.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 
@@ -47,17 +50,15 @@ std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, bool
     return known;
 }
 
-/// The number of a chunk that is finished on this rank, or -1. It should be r. Only sums tell: the largest of some
-/// contributions may well be the largest of all.
+/// Only they tell what is finished: the largest of some contributions may well be the largest of all.
+bool adds_up(ReduceOp op) {
+    return op == ReduceOp::sum || op == ReduceOp::mean;
+}
+
+/// The number of a chunk that is finished on this rank, or -1. It should be r.
 int finished_chunk(
-    const std::vector<float>& data,
-    const std::vector<float>& expected,
-    const Call& call,
-    const Communicator& comm
+    const std::vector<float>& data, const std::vector<float>& expected, const Communicator& comm
 ) {
-    if (call.op != ReduceOp::sum && call.op != ReduceOp::mean) {
-        return -1;
-    }
     for (int i = 0; i < comm.size(); ++i) {
         const Chunk chunk = chunk_bounds(data.size(), comm.size(), i);
         if (chunk.size() > 0 && same(cut(data, chunk), cut(expected, chunk))) {
@@ -65,6 +66,23 @@ int finished_chunk(
         }
     }
     return -1;
+}
+
+/// The elements that are finished on this rank, where they are one row that begins elsewhere than its chunk.
+std::optional<Chunk> finished_elsewhere(
+    const std::vector<float>& data, const std::vector<float>& expected, const Chunk& chunk
+) {
+    std::vector<std::size_t> finished;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        if (data[i] == expected[i]) {
+            finished.push_back(i);
+        }
+    }
+    if (finished.empty() || finished.front() == chunk.begin ||
+        finished.back() - finished.front() + 1 != finished.size()) {
+        return std::nullopt;
+    }
+    return Chunk{finished.front(), finished.back() + 1};
 }
 
 Comparison my_chunk_is_reduced(const Buffers& b, const Call& call, const Communicator& comm) {
@@ -78,10 +96,14 @@ Comparison my_chunk_is_reduced(const Buffers& b, const Call& call, const Communi
         return result;
     }
     const std::string r = std::to_string(comm.rank());
-    const int finished = finished_chunk(b.data, all, call, comm);
+    const int finished = adds_up(call.op) ? finished_chunk(b.data, all, comm) : -1;
     if (finished >= 0) {
         result.text += ": chunk " + std::to_string(finished) + " is finished here, and rank " + r +
                        " is to finish chunk " + r + ": which chunk does it send first?";
+    } else if (const auto other = finished_elsewhere(b.data, all, chunk);
+               other && adds_up(call.op)) {
+        result.text += ": " + text_of(*other) + " are finished here, and chunk " + r + " is " +
+                       text_of(chunk) + ": chunk_bounds() says where a chunk begins";
     } else {
         std::vector<Suspicion> known = mistakes(call, comm, mine[0] == expected[0]);
         for (Suspicion& one : known) {

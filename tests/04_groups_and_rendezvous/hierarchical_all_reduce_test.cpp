@@ -120,30 +120,22 @@ std::set<int> on_ring(int place, int size, int first, int stride) {
     return {first + (place + 1) % size * stride, first + (place - 1 + size) % size * stride};
 }
 
-/// Every chunk leaves and comes: in `steps` steps of each half, all chunks but the longest, and
-/// none that is longer.
-EdgeCost ring_cost(std::size_t least, std::size_t longest, int ranks, const std::set<int>& among) {
+EdgeCost ring_cost(long longest, int ranks, const std::set<int>& among) {
     const long messages = 2L * (ranks - 1);
     return {
-        .messages = at_most(messages),
-        .bytes = {8 * static_cast<long>(least), messages * float_bytes(longest)},
-        .among = among};
+        .messages = at_most(messages), .bytes = at_most(messages * 4 * longest), .among = among};
 }
 
 Comparison spent_by_edge(std::size_t n, int per_node, const Communicator& comm) {
     const int r = comm.rank();
     const int nodes = comm.size() / per_node;
-    const std::size_t chunk = static_cast<std::size_t>(ceil_div(n, per_node));
-    const std::size_t least_chunk = n / static_cast<std::size_t>(per_node);
-    const std::size_t part = static_cast<std::size_t>(ceil_div(chunk, nodes));
-    const std::size_t least_out = least_chunk - std::min(least_chunk, part);
+    const long chunk = ceil_div(n, per_node);
+    const long part = ceil_div(static_cast<std::size_t>(chunk), nodes);
     const int in_node = r % per_node;
     return within(
         sent_by_node(recorded_messages(comm), r, per_node),
-        ring_cost(n - chunk, chunk, per_node, on_ring(in_node, per_node, r - in_node, 1)),
-        ring_cost(
-            nodes == 1 ? 0 : least_out, part, nodes, on_ring(r / per_node, nodes, in_node, per_node)
-        )
+        ring_cost(chunk, per_node, on_ring(in_node, per_node, r - in_node, 1)),
+        ring_cost(part, nodes, on_ring(r / per_node, nodes, in_node, per_node))
     );
 }
 

@@ -14,6 +14,7 @@
 #include "course/runtime/buffer.hpp"
 #include "course/runtime/clock.hpp"
 #include "course/runtime/error.hpp"
+#include "course/runtime/mpi_count.hpp"
 #include "course/runtime/reduce_op.hpp"
 #include "course/runtime/rendezvous_state.hpp"
 #include "course/runtime/seeded.hpp"
@@ -67,6 +68,13 @@ TEST_CASE("scale multiplies every element") {
     std::vector<float> data = {2, -4, 0};
     scale(data, 0.5F);
     CHECK(data == std::vector<float>{1, -2, 0});
+}
+
+TEST_CASE("mpi_count is a length as an int, or refuses it") {
+    CHECK(mpi_count(0) == 0);
+    CHECK(mpi_count(2'147'483'647U) == 2'147'483'647);
+    CHECK_THROWS_AS(mpi_count(2'147'483'648U), std::invalid_argument);
+    CHECK_THROWS_AS(mpi_count(std::size_t{1} << 32U), std::invalid_argument);
 }
 
 TEST_CASE("a buffer of a huge page and more is aligned to it, and keeps what is written") {

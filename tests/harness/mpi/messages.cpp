@@ -14,6 +14,7 @@
 #include "tests/harness/mpi/known_network.hpp"
 #include "tests/harness/mpi/payload.hpp"
 #include "tests/harness/mpi/pending.hpp"
+#include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
 namespace dist::harness {
@@ -21,13 +22,29 @@ namespace {
 
 // A call that MPI refuses (no such rank, a negative tag) is an exception here, also for code that
 // does not look at what MPI_Send returns: or its partner's wait would be all that is seen.
-void expect_accepted(int code, const std::string& call) {
+void expect_accepted(int code, const std::string& call, const std::string& why = "") {
     if (code != MPI_SUCCESS) {
         std::string reason(MPI_MAX_ERROR_STRING, '\0');
         int length = 0;
         PMPI_Error_string(code, reason.data(), &length);
-        throw Error(call + " failed: " + reason.substr(0, static_cast<std::size_t>(length)));
+        throw Error(call + " failed: " + reason.substr(0, static_cast<std::size_t>(length)) + why);
     }
+}
+
+// A message between ranks is refused: where the other one is a rank of the world, and none of the communicator, both sizes are said.
+void expect_posted(int code, const Pending& message) {
+    int size = 0;
+    int world = 0;
+    PMPI_Comm_size(message.comm, &size);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world);
+    const int peer = message.text.peer_in_comm;
+    const bool is_of_the_world = size <= peer && peer < world;
+    expect_accepted(
+        code, message.text.call,
+        is_of_the_world ? ": this communicator has " + counted(size, "rank") +
+                              ", and MPI_COMM_WORLD " + std::to_string(world)
+                        : ""
+    );
 }
 
 int bytes_of(int count, MPI_Datatype type, MPI_Comm comm) {
@@ -69,7 +86,7 @@ MPI_Request start_receive(
     if (code != MPI_SUCCESS) {
         take_off_board(*message);
     }
-    expect_accepted(code, message->text.call);
+    expect_posted(code, *message);
     pending().by_request[request] = std::move(message);
     return request;
 }
@@ -207,7 +224,7 @@ MPI_Request post_send(
     if (code != MPI_SUCCESS) {
         take_off_board(*message);
     }
-    expect_accepted(code, message->text.call);
+    expect_posted(code, *message);
     pending().by_request[request] = std::move(message);
     moved();
     return request;
@@ -234,6 +251,9 @@ MPI_Request post_receive(
     note_overrun(message->buffer, name);
     refuse_overlap(*message, name);
     const int peer = src == MPI_ANY_SOURCE ? MPI_ANY_SOURCE : message->text.peer;
+    if (src == MPI_ANY_SOURCE) {
+        note_listened_to_anyone();
+    }
     message->posted = put_on_board(0, peer, tag, group.id);
     moved();
     return start_receive(std::move(message), nullptr, src, tag);

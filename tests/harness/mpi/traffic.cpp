@@ -143,6 +143,11 @@ void log_into(SharedLog& shared) {
     outliving = &shared;
 }
 
+void note_listened_to_anyone() {
+    const std::scoped_lock guard(traffic_lock);
+    so_far.listened_to_anyone = true;
+}
+
 void count_collective() {
     const std::scoped_lock guard(traffic_lock);
     ++so_far.collectives;

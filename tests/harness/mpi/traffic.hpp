@@ -43,6 +43,7 @@ struct SharedLog {
 };
 void log_into(SharedLog& shared);
 
+void note_listened_to_anyone();
 void count_collective();
 void count_communicator();
 

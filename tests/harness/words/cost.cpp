@@ -79,6 +79,13 @@ Comparison within(const Traffic& traffic, const Cost& cost) {
             list(*cost.among) + " can be right"
         );
     }
+    if (traffic.listened_to_anyone && (cost.partners || cost.among)) {
+        found.add(
+            "received from any rank, where its partners are known: MPI_ANY_SOURCE is -1 in Open "
+            "MPI, as (r - "
+            "1) % p is on rank 0; (r - 1 + p) % p is its neighbour"
+        );
+    }
     if (traffic.rounds < cost.rounds.least || traffic.rounds > cost.rounds.most) {
         found.add(
             "took part in a chain of " + counted(traffic.rounds, "message") +
