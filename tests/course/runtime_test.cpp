@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>  // its std::accumulate must not be taken for ours
 #include <set>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 
 #include "course/runtime/buffer.hpp"
 #include "course/runtime/clock.hpp"
+#include "course/runtime/deadline.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/mpi_count.hpp"
 #include "course/runtime/reduce_op.hpp"
@@ -56,6 +58,17 @@ TEST_CASE("accumulate is right at every length around a vector register's") {
         accumulate(std::span<float>(in), all, ReduceOp::sum);  // and of two spans of one type
         REQUIRE(std::accumulate(into.begin(), into.end(), 0.0F) == static_cast<float>(n * (n + 4)));
     }
+}
+
+TEST_CASE("a deadline stops at the end of time, and poll gets what fits into an int") {
+    using Duration = Clock::Duration;
+    CHECK(deadline_after(Duration(5), Duration(7)) == Duration(12));
+    CHECK(deadline_after(Duration(5), Duration(-7)) == Duration(-2));
+    CHECK(deadline_after(Duration(5), Duration::max()) == Duration::max());
+    CHECK(deadline_after(Duration(-5), Duration::min()) == Duration::min());
+    CHECK(poll_ms(deadline_after(Duration::max())) == std::numeric_limits<int>::max());
+    CHECK(poll_ms(deadline_after(Duration::min())) == 0);
+    CHECK(poll_ms(deadline_after(std::chrono::hours(1))) > 1'000'000);
 }
 
 TEST_CASE("accumulate refuses spans of different length") {
