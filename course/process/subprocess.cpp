@@ -119,13 +119,15 @@ pid_t start(
 }
 
 /// Reads what is there; false at the end of the output.
-bool drain(int from, std::string& into) {
+bool drain(int from, Ended& into) {
     std::array<char, 16384> block{};
     while (true) {
         const ssize_t count = read(from, block.data(), block.size());
         if (count > 0) {
-            const std::size_t room = kMostOutput - std::min(kMostOutput, into.size());
-            into.append(block.data(), std::min<std::size_t>(room, static_cast<std::size_t>(count)));
+            const std::size_t room = kMostOutput - into.output.size();
+            const auto bytes = static_cast<std::size_t>(count);
+            into.output.append(block.data(), std::min(room, bytes));
+            into.cut = into.cut || bytes > room;
         } else {
             return count < 0 && (errno == EAGAIN || errno == EINTR);
         }
@@ -207,7 +209,7 @@ Ended run(
     while (waitpid(keeper, &status, WNOHANG) == 0) {
         pollfd ready = {output.end[0], POLLIN, 0};
         poll(&ready, open ? 1U : 0U, kLookEveryMs);
-        open = open && drain(output.end[0], ended.output);
+        open = open && drain(output.end[0], ended);
         if (options.watch) {
             options.watch(ended.output, seconds_since(begin));
         }
@@ -220,7 +222,7 @@ Ended run(
         }
     }
     keeper_ended(keeper, WIFSIGNALED(status));
-    drain(output.end[0], ended.output);
+    drain(output.end[0], ended);
     ended.seconds = seconds_since(begin);
     if (stopped || interrupted()) {
         throw Interrupted();

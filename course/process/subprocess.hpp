@@ -31,6 +31,7 @@ struct Ended {
     bool killed = false;      // by a signal, and not from here
     int left_processes = 0;   // that outlived it; they were ended
     std::string output;       // standard output and standard error, in the order written
+    bool cut = false;         // it wrote more than the 8 MB that are kept
     double seconds = 0;
     [[nodiscard]] bool ok() const { return status == 0 && !timed_out; }
 };

@@ -16,6 +16,7 @@ Layout layout_of(const Context& context, const fs::path& object) {
     options.environment = {{"LC_ALL", "C"}};
     const Ended ended = run(context, {"objdump", "-h", "-t", "-w", object.string()}, options);
     Layout layout;
+    layout.cut = ended.cut;
     std::istringstream lines(ended.output);
     for (std::string line; std::getline(lines, line);) {
         // "  0 .text  00000010 ...  CONTENTS, ALLOC, LOAD, READONLY, CODE"

@@ -15,6 +15,7 @@ namespace dist::cli {
 /// What objdump tells of an object: its sections with their flags, in which section which data stand, and how much memory its
 /// variables take.
 struct Layout {
+    bool cut = false;  // it has more names than can be looked at
     std::size_t variables_bytes = 0;
     std::vector<std::pair<std::string, std::string>> sections;
     std::vector<std::pair<std::string, std::string>> data;  // section and name

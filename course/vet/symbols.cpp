@@ -125,6 +125,25 @@ bool is_known(std::string_view name) {
                : is_harmless_c(name) || is_mathematics(name) || is_compilers(name);
 }
 
+/// Looking at a name must not cost more than the answer: a type that is made of itself doubles its readable name each time.
+std::string why_unreadable(std::string_view name) {
+    constexpr std::size_t kLongest = 4000;  // ten times that of any in the course
+    constexpr std::size_t kMostParts = 40;  // "S1_" says a part again; no name of the course has 20
+    if (name.size() > kLongest) {
+        return fmt::format("has a name of {} letters", name.size());
+    }
+    std::size_t parts = 0;
+    for (std::size_t at = name.find('S'); at != std::string_view::npos;
+         at = name.find('S', at + 1)) {
+        const std::size_t end =
+            name.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", at + 1);
+        parts += end != std::string_view::npos && name[end] == '_' ? 1U : 0U;
+    }
+    return name.starts_with("_Z") && parts > kMostParts
+               ? "has a name whose types are nested too deeply to be read"
+               : "";
+}
+
 }  // namespace
 
 std::string Symbol::readable() const {
@@ -169,6 +188,9 @@ std::vector<Symbol> symbols_of(
 }
 
 std::string why_not_needed(const Symbol& symbol, Strictness strictness) {
+    if (std::string why = why_unreadable(symbol.name); !why.empty()) {
+        return why;
+    }
     const std::string readable = symbol.readable();
     const std::string path = path_of(symbol.name);
     if (symbol.name.starts_with("PMPI_")) {
@@ -217,6 +239,9 @@ bool is_for_sockets(const Symbol& symbol) {
 }
 
 std::string why_not_defined(const Symbol& symbol, const Taken& taken, bool is_own) {
+    if (std::string why = why_unreadable(symbol.name); !why.empty()) {
+        return why;
+    }
     const std::string readable = symbol.readable();
     const std::string path = path_of(symbol.name);
     if (symbol.kind == 'i' || symbol.kind == 'I') {

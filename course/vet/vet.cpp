@@ -152,6 +152,9 @@ std::vector<Objection> objections(
             found.push_back({why, ""});
         }
     }
+    if (layout.cut) {  // what nm lists is less
+        found.push_back({"has more names than can be looked at", ""});
+    }
     for (const auto& [name, flags] : layout.sections) {
         if (const std::string why = why_not_section(name, flags); !why.empty()) {
             found.push_back({why, ""});

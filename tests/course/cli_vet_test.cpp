@@ -97,6 +97,23 @@ TEST_CASE("assembler and the stack are refused to everybody, joined words to who
     CHECK(objections_of("#define J(a, b) a##b", Strictness::learner) == 0);
 }
 
+TEST_CASE("a name that costs too much to be looked at is refused") {
+    const std::string long_name(300'000, 'a');
+    CHECK(
+        why_not_needed(
+            needed("_ZSt" + std::to_string(long_name.size()) + long_name + "v"), Strictness::grader
+        ) == "has a name of 300011 letters"
+    );
+    std::string type = "PN4dist1PINS_1QES0_EE";
+    for (int level = 1; level < 60; ++level) {
+        type = "PN4dist1PI" + type + "S" + "0_EE";
+    }
+    CHECK(
+        why_not_defined({"_ZN4dist5takesE" + type, 'T'}, {}, true) ==
+        "has a name whose types are nested too deeply to be read"
+    );
+}
+
 TEST_CASE("a lone CR ends a line, as it does for the compiler") {
     CHECK(
         with_plain_lines("\xEF\xBB\xBF"

@@ -23,6 +23,9 @@ assert "    const int p =" in RIGHT
 JOINS = "// joins%s#define J(a, b) a##b%s"
 THROWS = "#include <stdexcept>\n#include <string>\n" + RIGHT.replace(
     "    const int p =", "    throw std::runtime_error(std::string(20000000, 'x'));\n    const int p =")
+LONG = "namespace dist { int %s() { return 0; } }\n" % ("a" * 300000) + RIGHT
+DEEP = "namespace dist { template <class A, class B> struct P {}; using A0 = int; %s int takes(A40*) { return 0; } }\n" % " ".join(
+    f"using A{i + 1} = P<A{i}, A{i}>;" for i in range(40)) + RIGHT
 NEAR = ["ring_shift.CPP", "ring_shift.cc", "ring_shift.cpp.txt", "ring_shift.hpp", "ring_shift", "my_ring_shift.cpp",
         "copy of ring_shift.cpp", "ringshift.cpp"]
 DOS_TIME = (2026, 12, 1, 23, 30, 0)
@@ -32,6 +35,7 @@ STATES = {
     "throws": "fail", "fork": "pass", "github": "pass", "lovelaceada_1234": "pass", "hopperg_77": "pass", "both": "pass", "capital": "pass",
     "TARRED": "pass", "jose": "not_run", "near": "pass", "cr": "forbidden", "lf": "forbidden", "crlf": "pass", "bom": "pass",
     "utf16": "not_run", "dos": "pass", "empty": "not_run", "untouched": "not_started",
+    "long": "forbidden", "deep": "forbidden",
 }
 NOTES = [f"near: {name}: not taken; is it meant as ring_shift.cpp?" for name in NEAR] + [
     "old.rar: not taken: it is neither", "ring_shift.cpp: not taken: put it into a folder", "empty: no file of an exercise is in it",
@@ -45,6 +49,8 @@ def write(path, text):
 
 def make(folder):
     write(folder / "throws" / NAME, THROWS)
+    write(folder / "long" / NAME, LONG)
+    write(folder / "deep" / NAME, DEEP)
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
     with zipfile.ZipFile(folder / "github.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as github:
         for name in filter(None, listed.split("\0")):
