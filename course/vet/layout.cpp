@@ -1,5 +1,6 @@
 #include "course/vet/layout.hpp"
 
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <system_error>
@@ -64,8 +65,9 @@ std::map<unsigned long, std::string> files_of_code(const Context& context, const
         std::string file;
         std::string number;
         std::string address;
-        if (words >> file >> number >> address && address.starts_with("0x")) {
-            files.try_emplace(std::stoul(address, nullptr, 16), file);
+        const bool is_row = words >> file >> number >> address && address.starts_with("0x");
+        if (is_row && number != "-") {  // there, what came before it ends
+            files.try_emplace(std::strtoul(address.c_str(), nullptr, 16), file);
         }
     }
     return files;
@@ -75,7 +77,10 @@ std::map<unsigned long, std::string> files_of_code(const Context& context, const
 
 std::set<std::string> from_headers(const Context& context, const Built& built) {
     const std::string linked = built.object.string() + ".alone";
-    output_of(context, {"ld", "-shared", "--noinhibit-exec", "-o", linked, built.object.string()});
+    output_of(
+        context, {"ld", "-shared", "--noinhibit-exec", "--defsym=__dso_handle=0", "-o", linked,
+                  built.object.string()}
+    );
     const std::map<unsigned long, std::string> files = files_of_code(context, linked);
     const std::string own = built.source.filename().string();
     std::set<std::string> names;
@@ -92,7 +97,7 @@ std::set<std::string> from_headers(const Context& context, const Built& built) {
             if (line.find("/" + own + ":") == std::string::npos) {
                 names.insert(name);
             }
-        } else if (const auto file = files.find(std::stoul(address, nullptr, 16));
+        } else if (const auto file = files.find(std::strtoul(address.c_str(), nullptr, 16));
                    file != files.end() && file->second != own) {
             names.insert(name);
         }

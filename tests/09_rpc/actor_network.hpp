@@ -19,6 +19,7 @@
 #include "course/runtime/rpc.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/04_groups_and_rendezvous/virtual_time.hpp"
+#include "tests/harness/words/garbled.hpp"
 
 namespace dist::harness {
 
@@ -106,6 +107,8 @@ class ActorNetwork {
         }
         Mail mail = std::move(*first);
         all.erase(first);
+        garble_if_asked(mail.arguments);
+        garble_if_asked(mail.result.answer);
         return mail;
     }
 

@@ -23,6 +23,7 @@
 #include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/compare.hpp"
+#include "tests/harness/words/garbled.hpp"
 
 namespace dist::harness {
 
@@ -146,6 +147,7 @@ class NetworkRpc : public Rpc {
                 result.error =
                     std::make_exception_ptr(remote_error(result.error, to, call->function));
             }
+            garble_if_asked(result.answer);
             network_.post(rank_, [=, &noted] {
                 noted.is_through = true;
                 call->result = result;
@@ -153,7 +155,8 @@ class NetworkRpc : public Rpc {
             });
         };
         NetworkRpc& other = *all_.at(static_cast<std::size_t>(to));
-        const Bytes bytes(arguments.begin(), arguments.end());
+        Bytes bytes(arguments.begin(), arguments.end());
+        garble_if_asked(bytes);
         const auto run = [&other, from = rank_, function, reply, bytes] {
             other.run(from, function, bytes, reply);
         };

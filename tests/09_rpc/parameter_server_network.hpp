@@ -17,6 +17,7 @@
 #include "course/runtime/rpc.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/04_groups_and_rendezvous/virtual_time.hpp"
+#include "tests/harness/words/garbled.hpp"
 
 namespace dist::harness {
 
@@ -84,6 +85,7 @@ class ParameterNetwork {
         }
         Message message = std::move(*found);
         on_their_way.erase(found);
+        garble_if_asked(message.content.answer);
         return message;
     }
 

@@ -15,6 +15,7 @@
 #include "course/runtime/seeded.hpp"
 #include "course/runtime/transport.hpp"
 #include "tests/04_groups_and_rendezvous/virtual_time.hpp"
+#include "tests/harness/words/garbled.hpp"
 
 namespace dist::harness {
 
@@ -139,6 +140,7 @@ class RpcNetwork {
         const bool fits = mail.data.size() <= receive.place.size();
         if (fits) {
             std::ranges::copy(mail.data, receive.place.begin());
+            garble_if_asked(receive.place.first(mail.data.size()));
             receive.request->arrival = {src, mail.tag, mail.data.size()};
         }
         end(*mail.request, "");

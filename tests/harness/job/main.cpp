@@ -129,6 +129,7 @@ struct Listener : ListenerBase {
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
         std::fflush(stderr);
         if (test_is_selected()) {
+            current_test().failed_elsewhere = some_rank_failed();
             const long checks =
                 static_cast<long>(stats.totals.assertions.passed) + current_test().controls;
             write_test(current_test(), watch_.elapsed_s(), checks, output_begin_, output_size());

@@ -156,7 +156,8 @@ json where(const TestRun& test) {
 
 bool is_traced(const TestRun& test) {
     const char* wanted = std::getenv(kEnvTrace);
-    return test.outcome != Outcome::pass || !test.failures.empty() || wanted != nullptr;
+    return test.outcome != Outcome::pass || !test.failures.empty() || test.failed_elsewhere ||
+           wanted != nullptr;
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ struct TestRun {
     std::vector<std::string> info;  // what INFO said when note_info() asked
     long controls = 0;              // checks that had to fail, and did
     trace::Limits limits;           // that it went beyond
+    bool failed_elsewhere = false;  // on another rank, which draws this one's messages as well
     int ranks = 0;                  // world of the last body, or of the one that failed
     Phase phase = Phase::absent;    // where this rank stood when it was stopped; absent: it was not
     std::vector<ProcessRun> processes;  // those that the last body on such ranks had

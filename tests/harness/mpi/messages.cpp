@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "course/protocol/counted.hpp"
 #include "course/runtime/error.hpp"
@@ -16,6 +17,7 @@
 #include "tests/harness/mpi/pending.hpp"
 #include "tests/harness/mpi/traffic.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
+#include "tests/harness/words/garbled.hpp"
 
 namespace dist::harness {
 namespace {
@@ -129,25 +131,26 @@ void take_off_board(Pending& message) {
     }
 }
 
-namespace {
-
-// Each byte becomes another one, and does not come back to what it was where a message is passed on; or all become 0.
-void garble_if_asked(char* bytes, int n) {
+// Where a message is passed on, a byte does not come back to what it was.
+void garble_if_asked(std::span<std::byte> bytes) {
     const Garble way = secret().drawn() ? secret().shown_garble() : Garble::none;
-    constexpr int kShift = 37;
-    for (int i = 0; way != Garble::none && i < n; ++i) {
-        bytes[i] = static_cast<char>(way == Garble::others ? bytes[i] + kShift : 0);
+    if (way == Garble::none) {
+        return;
+    }
+    constexpr unsigned kShift = 37;
+    for (std::byte& byte : bytes) {
+        byte = static_cast<std::byte>(
+            way == Garble::others ? std::to_integer<unsigned>(byte) + kShift : 0
+        );
     }
 }
-
-}  // namespace
 
 void deliver(Pending& message, MPI_Status& status) {
     int received = 0;
     PMPI_Get_count(&status, MPI_BYTE, &received);
     const int payload = std::max(0, received - static_cast<int>(sizeof(Header)));
     char* const bytes = message.staging.get() + sizeof(Header);
-    garble_if_asked(bytes, payload);
+    garble_if_asked(std::as_writable_bytes(std::span(bytes, static_cast<std::size_t>(payload))));
     if (payload == 0) {
         // nothing to deliver, and perhaps nowhere
     } else if (is_contiguous(message.type)) {
