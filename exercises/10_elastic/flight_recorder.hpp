@@ -104,7 +104,7 @@ class FlightRecorder {
 /// and, of the collectives before all that, the one at which most was waited for the rank:
 ///
 ///   slow         Half of the group's ranks, or more, were in it longer than this rank, by `slow`
-///                or more, each by its own clock; and this rank had been in no operation for `slow`
+///                or more, each by its own clock; and this rank had waited in no operation for `slow`
 ///                or more. So it came late, and had not waited elsewhere. Not asked where there is
 ///                a root: ranks may leave before others come. Nor where what the rank did before
 ///                has fallen out of the ring.

@@ -125,17 +125,23 @@ Findings awaited(const Group& group, std::int64_t number) {
         return {};
     }
     Findings findings;
+    std::vector<int> silent;
     for (const auto& [rank, record] : group.members) {
-        if (record == nullptr && begun->state == FlightState::started) {
+        if (record == nullptr) {
+            silent.push_back(rank);
+            continue;
+        }
+        const auto known = record->groups.find(begun->group);
+        const bool has_called =
+            known != record->groups.end() && number <= known->second.collectives;
+        const FlightEntry* const own = group.call(number, rank);
+        if (!has_called || (own != nullptr && own->state == FlightState::scheduled)) {
+            findings.push_back({FlightFault::behind, rank, *begun, newest(*record)});
+        }
+    }
+    if (begun->state == FlightState::started || !findings.empty()) {  // one has not completed it
+        for (const int rank : silent) {
             findings.push_back({FlightFault::no_record, rank, *begun, {}});
-        } else if (record != nullptr) {
-            const auto known = record->groups.find(begun->group);
-            const bool has_called =
-                known != record->groups.end() && number <= known->second.collectives;
-            const FlightEntry* const own = group.call(number, rank);
-            if (!has_called || (own != nullptr && own->state == FlightState::scheduled)) {
-                findings.push_back({FlightFault::behind, rank, *begun, newest(*record)});
-            }
         }
     }
     return findings;
@@ -147,13 +153,15 @@ Duration inside(const FlightEntry& entry) {
     return has_left ? entry.completed - entry.started : Duration(-1);
 }
 
-// For how long a rank had been in no operation when it started this one.
+// For how long a rank had been in no operation when it started this one. In one of 0 ms it did not wait.
 Duration idle_before(const FlightEntry& mine, const FlightRecord& record) {
     Duration idle = Duration::max();
     for (const FlightEntry& entry : record.entries) {
-        if (entry.state == FlightState::completed && entry.completed <= mine.started &&
-            entry.id != mine.id) {
-            idle = std::min(idle, mine.started - entry.completed);
+        const bool has_left = entry.state == FlightState::completed;
+        const Duration left = has_left ? entry.completed : Duration::max();
+        if (entry.state != FlightState::scheduled && entry.started < left &&
+            entry.started < mine.started) {
+            idle = std::min(idle, mine.started - std::min(left, mine.started));
         }
     }
     const bool is_known = idle < Duration::max() || record.dropped == 0;
@@ -209,9 +217,9 @@ Findings findings_of(const Group& group, Duration slow) {
 
 // None if it has fallen out of the ring.
 FlightEntry* entry_of(FlightRecord& record, std::int64_t id) {
-    const std::int64_t place = id - record.dropped - 1;
-    const bool is_known = 1 <= id && place < std::ssize(record.entries);
+    const bool is_known = 1 <= id && id <= record.dropped + std::ssize(record.entries);
     expects(is_known, "FlightRecorder: no operation has this id");
+    const std::int64_t place = id - record.dropped - 1;
     return place < 0 ? nullptr : &record.entries[static_cast<std::size_t>(place)];
 }
 

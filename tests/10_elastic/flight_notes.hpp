@@ -322,7 +322,9 @@ inline void refuses_strangers() {
         CHECK_THROWS_AS(recorder.add_group("dp", {0, 2}), std::invalid_argument);
         CHECK_THROWS_AS(recorder.schedule("tp", kSum), std::invalid_argument);
         CHECK_THROWS_AS(recorder.schedule_p2p("", kSend), std::invalid_argument);
-        for (const std::int64_t id : {-1, 0, 2}) {
+        using Limits = std::numeric_limits<std::int64_t>;
+        for (const std::int64_t id :
+             {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}, Limits::min(), Limits::max()}) {
             INFO("one operation, and id " << id);
             CHECK_THROWS_AS(recorder.start(id), std::invalid_argument);
             CHECK_THROWS_AS(recorder.complete(id), std::invalid_argument);

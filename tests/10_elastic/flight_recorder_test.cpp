@@ -165,6 +165,10 @@ TEST_CASE(
         {"one is behind besides",
          {"AB.", "", "A"},
          {{no_record, 1, 2, 20, 0}, {behind, 2, 2, 20, 10}}},
+        {"one has left, and one has not come",
+         {"AB", "", "A"},
+         {{no_record, 1, 2, 20, 0}, {behind, 2, 2, 20, 10}}},
+        {"of one that has left nothing is known", {"AB", "", "AB|"}},
         {"some have left already", {"AB.", "", "AB"}, {{no_record, 1, 2, 20, 0}}},
         {"one called another one", {"AB.", "", "Ab.", "AB."}, {{other_root, 2, 2, 20, 21}}},
         {"it is in a group of two",
@@ -238,6 +242,8 @@ TEST_CASE("diagnose: a rank that half of the others waited for, by their own clo
         {"most were late", {"A~C", "A_C", "A_C"}},
         {"all computed for 5 s", {"A_C", "A_C", "A_C"}},
         {"all took 5 s", {"A~C", "A~C", "A~C"}},
+        {"it had an operation of 0 ms behind it", {"A~C", "A_!CS"}, {{slow, 1, 2, 30, 30}}},
+        {"operations of 0 ms on both sides", {"A~C", "A_!S!CS"}, {{slow, 1, 2, 30, 30}}},
         {"5 s are enough", {"A~C", "A_C"}, {{slow, 1, 2, 30, 30}}, {}, Ms(5000)},
         {"5 s are not enough", {"A~C", "A_C"}, {}, {}, Ms(5001)},
         {"the worst of three", {"A~A~~C~A", "A~A~~C~A", "A_A__C_A"}, {{slow, 2, 3, 30, 30}}},
@@ -258,9 +264,22 @@ TEST_CASE("diagnose: who waited elsewhere, left early, or may have, is not slow"
          {{slow, 2, 1, 30, 30, "a"}},
          {{"dp", {0, 1}}, {"a", {1, 2}}}},
         {"it waited for a message", {"A~C", "A~C", "A~RC"}},
+        {"it waits for a message all the time", {"A~C", "AR._C"}},
         {"the other one stood still inside", {"AC", "A~C"}},
         {"one is in it still", {"A_C.", "A~C", "A~C"}},
         {"what it did before has fallen out", {"A~C", "A~C", "A|_C"}},
+    });
+}
+
+TEST_CASE(
+    "diagnose: who waited in another operation, from before this one until after it, is not slow"
+) {
+    on_ranks({1}, [](const Communicator&) {
+        std::vector<FlightRecord> records = records_of({"", {"A~C", "AR_C"}});
+        records[1].entries[1].completed = records[1].entries[2].completed + Ms(1);
+        INFO("rank 1 receives in another thread all the time" << text_of(records));
+        const Comparison result = same_findings(diagnose(records), {});
+        CHECK(result);
     });
 }
 

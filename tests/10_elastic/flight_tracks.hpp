@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exercises/10_elastic/flight_recorder.hpp"
@@ -46,7 +47,7 @@ inline const std::map<char, Letter>& letters() {
 /// A rank's record: letters in the order of its calls, in group "dp" until another group is named
 /// in brackets. Behind a letter, . says that it is in it still, and : that it has not started it.
 /// Before a letter, _ says that it computed for 5 s, and ~ that the operation took 5 s longer. What
-/// stands before | has fallen out of the ring. So "A_A[tp]C." has called two all_reduce in "dp", one
+/// stands before | has fallen out of the ring. ! before a letter: it took 0 ms, and so does what is behind it. So "A_A[tp]C." has called two all_reduce in "dp", one
 /// 5 s after the other, and is in an all_gather in "tp". No two ranks' clocks agree.
 inline FlightRecord record_of(int rank, const std::string& text, const Members& groups) {
     FlightRecord record;
@@ -59,6 +60,7 @@ inline FlightRecord record_of(int rank, const std::string& text, const Members& 
     Ms now{86'400'000 * ((rank * 5) % 7 - 3)};
     std::string group = "dp";
     Ms inside{2};
+    Ms behind_it{1};
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char sign = text[i];
         if (sign == '[') {
@@ -69,6 +71,8 @@ inline FlightRecord record_of(int rank, const std::string& text, const Members& 
             now += Ms(5000);
         } else if (sign == '~') {
             inside += Ms(5000);
+        } else if (sign == '!') {
+            inside = behind_it = Ms(0);
         } else if (sign == '|') {
             record.dropped += std::ssize(record.entries);
             record.entries.clear();
@@ -96,7 +100,7 @@ inline FlightRecord record_of(int rank, const std::string& text, const Members& 
                 now += inside;
             }
             record.entries.push_back(entry);
-            now += Ms(1);
+            now += std::exchange(behind_it, Ms(1));
             inside = Ms(2);
         }
     }

@@ -95,6 +95,9 @@ class QuorumTransport : public BarrierTransport {
     }
 
     bool test(const Request& request) override {
+        if (fate_.dies_after == 0 && !fate_.tears) {
+            fate_.die();
+        }
         network_.arrive();
         const bool is_done = BarrierTransport::test(request);
         if (is_done && request->arrival.src >= 0) {

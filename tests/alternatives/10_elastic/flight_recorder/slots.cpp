@@ -106,9 +106,6 @@ struct Table {
         const std::size_t before = findings.size();
         for (const int rank : members[key.first]) {
             if (!records.contains(rank)) {
-                if (inside != nullptr) {
-                    findings.push_back({FlightFault::no_record, rank, *inside, std::nullopt});
-                }
                 continue;
             }
             const FlightRecord& record = *records.at(rank);
@@ -128,6 +125,13 @@ struct Table {
                 findings.push_back(
                     {FlightFault::behind, rank, inside != nullptr ? *inside : *left, doing}
                 );
+            }
+        }
+        const bool all_left = inside == nullptr && findings.size() == before;
+        for (const int rank : members[key.first]) {
+            if (!records.contains(rank) && !all_left) {
+                const FlightEntry& other = inside != nullptr ? *inside : *left;
+                findings.push_back({FlightFault::no_record, rank, other, std::nullopt});
             }
         }
         return findings.size() > before;
@@ -168,12 +172,15 @@ struct Table {
     bool was_idle(const FlightEntry& mine, int rank, Duration slow) const {
         bool knows_one = records.at(rank)->dropped == 0;
         for (const FlightEntry& entry : records.at(rank)->entries) {
-            const bool was_before = entry.id != mine.id && entry.state == FlightState::completed &&
-                                    entry.completed <= mine.started;
-            if (was_before && mine.started - entry.completed < slow) {
+            const bool has_ended = entry.state == FlightState::completed;
+            if (entry.state == FlightState::scheduled || entry.started >= mine.started ||
+                (has_ended && entry.completed == entry.started)) {
+                continue;
+            }
+            if (!has_ended || entry.completed > mine.started - slow) {
                 return false;
             }
-            knows_one = knows_one || was_before;
+            knows_one = true;
         }
         return knows_one;
     }
