@@ -14,6 +14,7 @@
 #include "course/check/trials.hpp"
 #include "course/check/verdicts.hpp"
 #include "course/cli/command.hpp"
+#include "course/grade/evidence.hpp"
 #include "course/launch/launch.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
@@ -153,6 +154,35 @@ class Check {
                     progress(name);
                 }
             );
+            compare_checks(series, built, tried);
+        }
+    }
+
+    /// A grader takes fewer checks than the reference makes for a way past them: so each alternative makes as many.
+    void compare_checks(
+        const Series& series, const BuiltSeries& built, const std::vector<Tried>& tried
+    ) {
+        const auto reference = std::ranges::find(series.trials, "solution", &Trial::what);
+        const auto place = static_cast<std::size_t>(reference - series.trials.begin());
+        if (reference == series.trials.end() || tried[place].results.empty()) {
+            return;
+        }
+        const Checks right = checks_of(tried[place].results[0]);
+        for (std::size_t t = 0; t < tried.size(); ++t) {
+            const Trial& trial = series.trials[t];
+            if (t == place || trial.expected.state != State::pass || tried[t].results.empty() ||
+                tried[t].results[0].status != State::pass) {
+                continue;
+            }
+            const std::string other = other_checks(checks_of(tried[t].results[0]), right);
+            if (!other.empty()) {
+                progress_.clear();
+                tally_.line(
+                    false, series.program.name,
+                    trial.what + " makes not as many checks as the solution: " + other
+                );
+                verdicts_.forget(basis_of(context_, built.recipe, trial, arguments_.how));
+            }
         }
     }
 

@@ -41,4 +41,10 @@ std::string fewer_checks(const Checks& made, const Checks& expected) {
     return "";
 }
 
+std::string other_checks(const Checks& made, const Checks& expected) {
+    const std::string fewer = fewer_checks(made, expected);
+    const std::string more = fewer.empty() ? fewer_checks(expected, made) : "";
+    return more.empty() ? fewer : "the solution, " + more;
+}
+
 }  // namespace dist::cli

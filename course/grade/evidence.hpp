@@ -20,4 +20,7 @@ std::set<std::string> passed_in(const Result& result);
 /// A sentence on the first test in which a rank made fewer checks than expected; empty: there is none.
 std::string fewer_checks(const Checks& made, const Checks& expected);
 
+/// Likewise, where fewer or more checks were made.
+std::string other_checks(const Checks& made, const Checks& expected);
+
 }  // namespace dist::cli

@@ -69,7 +69,7 @@ at::Tensor balance_loss(const Routing& routing, const Communicator& comm);
 ///         must be so on all ranks or on none.
 /// Errors  std::invalid_argument, before any message, if sends or receives are not p numbers >= 0,
 ///         or sends do not add up to n. dist::Error, out of forward and of backward, if a message
-///         fails.
+///         fails. std::logic_error out of backward if it is to be differentiated again (create_graph).
 at::Tensor exchange_rows(
     const at::Tensor& rows,
     const std::vector<std::int64_t>& sends,

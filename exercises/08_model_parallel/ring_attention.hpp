@@ -52,7 +52,8 @@ std::vector<std::int64_t> ring_attention_tokens(std::int64_t s, int p, int rank,
 ///          the result and two floats for each of its rows, beside q, k and v.
 /// Errors   std::invalid_argument, before any message, if q, k and v have other shapes than this;
 ///          if balanced, and not causal; if balanced, and n is odd. dist::Error, out of forward and
-///          of backward, if a message fails.
+///          of backward, if a message fails. std::logic_error out of backward if it is to be
+///          differentiated again (create_graph).
 /// Source   Liu, Zaharia, Abbeel (2023), "Ring attention with blockwise transformers for
 ///          near-infinite context".
 at::Tensor ring_attention(

@@ -18,7 +18,7 @@ namespace dist {
 ///
 /// Cost     one ring all-reduce of as many floats as are returned.
 /// Errors   std::invalid_argument, before any message, for a word outside of the vocabulary; dist::Error if a
-///          message fails.
+///          message fails. std::logic_error out of backward if it is to be differentiated again (create_graph).
 /// Source   Shoeybi et al. (2019), "Megatron-LM: Training multi-billion parameter language models using model
 ///          parallelism", section 3.
 at::Tensor vocab_parallel_embedding(
@@ -40,7 +40,7 @@ at::Tensor vocab_parallel_embedding(
 /// Memory   softmax, as large as logits, and a few numbers for each token. Backward makes the gradient of the logits
 ///          in its place: so it can run once.
 /// Errors   std::invalid_argument, before any message, if a target is outside of the vocabulary, or targets have
-///          another shape; dist::Error if a message fails.
+///          another shape; dist::Error if a message fails. std::logic_error as above.
 /// Source   NVIDIA, Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py.
 at::Tensor vocab_parallel_cross_entropy(
     const at::Tensor& logits, const at::Tensor& targets, const Communicator& comm

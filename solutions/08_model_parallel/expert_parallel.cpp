@@ -7,8 +7,10 @@
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
+#include <c10/core/GradMode.h>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -76,6 +78,9 @@ struct Exchange : torch::autograd::Function<Exchange> {
     }
 
     static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+        if (c10::GradMode::is_enabled()) {
+            throw std::logic_error("exchange_rows: it cannot be differentiated again");
+        }
         const Counts sends = ctx->saved_data["sends"].toIntVector();
         const Counts receives = ctx->saved_data["receives"].toIntVector();
         const auto& comm = *reinterpret_cast<const Communicator*>(ctx->saved_data["comm"].toInt());

@@ -8,9 +8,11 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -131,6 +133,9 @@ struct RingAttention : torch::autograd::Function<RingAttention> {
     }
 
     static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+        if (c10::GradMode::is_enabled()) {
+            throw std::logic_error("ring_attention: it cannot be differentiated again");
+        }
         const variable_list saved = ctx->get_saved_variables();
         const at::Tensor& q = saved[0];
         const Ring ring{

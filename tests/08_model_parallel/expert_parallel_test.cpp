@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/08_model_parallel/balanced_experts.hpp"
+#include "tests/08_model_parallel/differentiated_again.hpp"
 #include "tests/08_model_parallel/exchanged_rows.hpp"
 #include "tests/08_model_parallel/expert_costs.hpp"
 #include "tests/08_model_parallel/routed_tokens.hpp"
@@ -226,6 +227,16 @@ TEST_CASE("a message that fails comes out of forward and of backward") {
             }
         });
     }
+}
+
+TEST_CASE("rows whose gradient is to be differentiated again are refused out of backward") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const RowsOf rows(comm);
+        const at::Tensor sent = rows.sent.clone().requires_grad_();
+        const Comparison refused =
+            is_refused_again(exchange_rows(sent, rows.sends, rows.receives, comm), sent);
+        CHECK(refused);
+    });
 }
 
 TEST_CASE("what does not fit is refused: k, factor, experts that p does not divide, other tokens") {

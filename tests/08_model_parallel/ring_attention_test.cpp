@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/08_model_parallel/attention_memory.hpp"
+#include "tests/08_model_parallel/differentiated_again.hpp"
 #include "tests/08_model_parallel/multiplications.hpp"
 #include "tests/08_model_parallel/whole_attention.hpp"
 #include "tests/harness/words/cost.hpp"
@@ -319,6 +320,15 @@ TEST_CASE("a message that fails comes out of forward and of backward") {
         const WholeAttention whole(kBalanced, shape_of(comm, 2));
         const OwnAttention mine(whole, comm);
         mine.backward(mine.forward());
+    });
+}
+
+TEST_CASE("what is to be differentiated again is refused out of backward") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const WholeAttention whole(kCausal, shape_of(comm, 2));
+        const OwnAttention mine(whole, comm);
+        const Comparison refused = is_refused_again(mine.forward(), mine.q);
+        CHECK(refused);
     });
 }
 

@@ -104,8 +104,8 @@ inline std::string text_of_row(const Row& row, std::size_t most = 40) {
     return text + (row.size() > most ? ",..." : "");
 }
 
-/// What a wrong cell is likely to tell.
-inline std::string likely(const Action* got, const Action* right) {
+/// What a wrong cell is likely to tell. GPipe has all F of a row first.
+inline std::string likely(const Action* got, const Action* right, bool is_all_f_first) {
     using enum ActionKind;
     if (got == nullptr || right == nullptr) {
         return got == nullptr ? ": the row ends too early" : ": the row is too long";
@@ -122,10 +122,9 @@ inline std::string likely(const Action* got, const Action* right) {
     if (right->kind == weight_gradient) {
         return ": the W that has to come before it is late";
     }
-    return right->kind == forward
-               ? ": the backward begins too early, or too few F come first"
-               : ": one F more than may be in flight, min(p-1-s, m) come first, then an F and a B "
-                 "in turn";
+    return right->kind == forward ? ": the backward begins too early, or too few F come first"
+           : is_all_f_first       ? ": there is no F more, each micro-batch has one"
+                                  : ": one F more than may be in flight: a B comes before it";
 }
 
 inline Comparison same_row(const Row& got, const Row& right, std::size_t rank) {
@@ -135,11 +134,14 @@ inline Comparison same_row(const Row& got, const Row& right, std::size_t rank) {
     const auto at = static_cast<std::size_t>(std::ranges::mismatch(got, right).in1 - got.begin());
     const Action* const is = at < got.size() ? &got[at] : nullptr;
     const Action* const should = at < right.size() ? &right[at] : nullptr;
+    const bool is_all_f_first = std::ranges::is_partitioned(right, [](const Action& one) {
+        return one.kind == ActionKind::forward;
+    });
     return {
         false, "row " + std::to_string(rank) + ", cell " + std::to_string(at) + ": expected " +
                    (should == nullptr ? "no more" : cell(*should)) + ", got " +
-                   (is == nullptr ? "no more" : cell(*is)) + likely(is, should) + "\nexpected " +
-                   text_of_row(right) + "\ngot      " + text_of_row(got)};
+                   (is == nullptr ? "no more" : cell(*is)) + likely(is, should, is_all_f_first) +
+                   "\nexpected " + text_of_row(right) + "\ngot      " + text_of_row(got)};
 }
 
 inline Comparison same_rows(const Schedule& got, const Schedule& right) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/08_model_parallel/differentiated_again.hpp"
 #include "tests/08_model_parallel/whole_words.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/memory.hpp"
@@ -235,6 +236,24 @@ TEST_CASE("a message that fails comes out of both") {
         vocab_parallel_cross_entropy(
             tokens.part_of_logits(Layout::contiguous, comm), tokens.targets, comm
         );
+    });
+}
+
+TEST_CASE("what is to be differentiated again is refused out of both") {
+    on_ranks({3, 1}, [](const Communicator& comm) {
+        const at::Tensor shard = part(filled({12, 5}, 0, 1), 0, comm).clone().requires_grad_();
+        const Comparison rows =
+            is_refused_again(vocab_parallel_embedding(words({12}), shard, comm), shard);
+        {
+            INFO("the embedding");
+            CHECK(rows);
+        }
+        const Tokens tokens({12});
+        const at::Tensor logits = tokens.part_of_logits(Layout::contiguous, comm);
+        const Comparison losses =
+            is_refused_again(vocab_parallel_cross_entropy(logits, tokens.targets, comm), logits);
+        INFO("the loss");
+        CHECK(losses);
     });
 }
 

@@ -128,18 +128,21 @@ inline void throw_beside_a_slow_one(std::uint64_t seed) {
 /// What happens to the others at one of the calls of a backward.
 using Disturb = std::function<void(AutogradWorld& world, ContextId context)>;
 
+/// What holds afterwards, on rank 0.
+using Afterwards = std::function<Comparison(AutogradWorld& world, ContextId context)>;
+
 /// Disturbs at each call of a backward in turn, until none is left. backward has to throw a
 /// dist::Error, or to be through;
-/// no rank may wait for ever.
-///
-/// then  what is true afterwards, on rank 0: it throws if not.
-inline void disturb_each_call(const Disturb& disturb, const Disturb& then) {
+/// no rank may wait for ever. How many calls there are is the answer's matter: so this returns the
+/// first fault, and checks nothing.
+inline Comparison disturb_each_call(const Disturb& disturb, const Afterwards& then) {
     for (std::size_t number = 1; number < 30; ++number) {
         const Program program = chain();
         AutogradWorld world(3, number);
         world.define(program);
         bool was_disturbed = false;
         bool was_kept = true;
+        Comparison holds;
         const Comparison ended =
             world.run({{0, [&] {
                             const ContextId context = world.on(0).new_context();
@@ -155,24 +158,30 @@ inline void disturb_each_call(const Disturb& disturb, const Disturb& then) {
                                 !error_of([&] { world.on(0).backward(context, roots); }).empty();
                             was_kept = threw || !world.on(0).contexts().empty();
                             world.network.at_call = nullptr;
-                            then(world, context);
+                            holds = then(world, context);
                         }}});
-        INFO("at call " << number << " of backward");
-        CHECK(ended);
-        INFO("backward returns as if all were well; the context is gone");
-        CHECK(was_kept);
-        if (!was_disturbed || !ended) {
-            CHECK(number > 4);
-            return;
+        const std::string here = "at call " + std::to_string(number) + " of backward: ";
+        if (!ended) {
+            return {false, here + ended.text};
+        }
+        if (!was_kept) {
+            return {false, here + "backward returns as if all were well; the context is gone"};
+        }
+        if (!holds) {
+            return {false, here + holds.text};
+        }
+        if (!was_disturbed) {
+            return {number > 1, "backward made no call"};
         }
     }
+    return {};
 }
 
 /// A rank releases the context while backward is under way.
 inline void release_at_each_call() {
     for (int who = 0; who < 3; ++who) {
         INFO("rank " << who << " releases the context");
-        disturb_each_call(
+        const Comparison right = disturb_each_call(
             [who](AutogradWorld& world, ContextId context) {
                 world.network.post(who, [&world, who, context] {
                     error_of([&] { world.on(who).release(context); });  // or it was released
@@ -180,18 +189,18 @@ inline void release_at_each_call() {
             },
             [](AutogradWorld& world, ContextId context) {
                 error_of([&] { world.on(0).release(context); });
-                const Comparison clean = world.is_clean();
-                CHECK(clean);
+                if (const Comparison clean = world.is_clean(); !clean) {
+                    return clean;
+                }
                 const Program again = one_call();
                 const std::vector<Tensors> expected = plain_gradients(again);
                 world.define(again);
                 const ContextId next = world.on(0).new_context();
                 world.on(0).backward(next, again.roots(world.call_of(0)));
-                const Comparison right =
-                    has_gradients(world.on(0).gradients(next), again.leaves[0], expected[0]);
-                CHECK(right);
+                return has_gradients(world.on(0).gradients(next), again.leaves[0], expected[0]);
             }
         );
+        CHECK(right);
     }
 }
 
@@ -199,13 +208,15 @@ inline void release_at_each_call() {
 inline void die_at_each_call() {
     for (const int who : {1, 2}) {
         INFO("rank " << who << " dies");
-        disturb_each_call(
+        const Comparison right = disturb_each_call(
             [who](AutogradWorld& world, ContextId) { world.network.kill(who); },
             [](AutogradWorld& world, ContextId context) {
                 world.on(0).release(context);
-                CHECK(world.on(0).contexts().empty());
+                return Comparison{
+                    world.on(0).contexts().empty(), "a context is there after its release"};
             }
         );
+        CHECK(right);
     }
 }
 

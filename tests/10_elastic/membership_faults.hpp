@@ -16,22 +16,29 @@ namespace dist::harness {
 /// What happens to b, at which of its calls.
 using Fault = std::function<void(Job& job, Agent& b, long call)>;
 
+/// "at call 3: ..."
+inline Comparison at_call(const Comparison& one, long call) {
+    return {one.equal, one ? "" : "at call " + std::to_string(call) + ": " + one.text};
+}
+
 /// Plays three nodes' lives, again and again, with the fault at the first call of b, the second,
-/// and so on to its last one.
+/// and so on to its last one. How many there are is the answer's matter: so one check is for all.
 inline void at_every_call(std::uint64_t seed, const std::string& what, const Fault& fault) {
-    for (long call = 1;; ++call) {
+    Comparison right;
+    for (long call = 1; right; ++call) {
         Job job(between(1, 3), seed);
         job.add("a", 2, 0ms, [](Agent& node) { node.run(2s); });
         Agent& b = job.add("b", 1, 100ms, [](Agent& node) { node.run(2s); });
         job.add("c", 3, 300ms, [](Agent& node) { node.run(3s); });
         fault(job, b, call);
-        INFO(what << " " << call << " of the store; seed " << seed);
-        REQUIRE(job.play());
-        REQUIRE(job.all_end());
+        right = at_call(job.play(), call);
+        right = right ? at_call(job.all_end(), call) : right;
         if (b.store.calls < call) {
             break;  // it has made fewer
         }
     }
+    INFO(what << " of the store; seed " << seed);
+    REQUIRE(right);
 }
 
 inline void dies_at_every_call(std::uint64_t seed) {
@@ -104,7 +111,8 @@ inline void stands_still_at_every_call(std::uint64_t seed) {
 inline void finish_is_one_moment(std::uint64_t seed, bool with_b) {
     long finished = 0;
     long others = 0;
-    for (long call = 1;; ++call) {
+    Comparison right;
+    for (long call = 1; right; ++call) {
         Job job(between(1, 3), seed);
         long calls_before = 0;
         Agent& a = job.add("a", 1, 0s, [&](Agent& node) {
@@ -127,12 +135,7 @@ inline void finish_is_one_moment(std::uint64_t seed, bool with_b) {
             });
         }
         const Agent& c = job.add("c", 1, 8s, [](Agent& node) { node.run(1s); });
-        INFO(
-            (with_b ? "a is the last one to finish, b has died since" : "a is alone in the round")
-            << "; a stands still before call " << call << " of its finish(), and c comes; seed "
-            << seed
-        );
-        REQUIRE(job.play());
+        right = at_call(job.play(), call);
         const bool reached = a.store.calls >= calls_before + call;
         if (!reached) {
             break;
@@ -140,6 +143,11 @@ inline void finish_is_one_moment(std::uint64_t seed, bool with_b) {
         finished += a.finished > 0 ? 1 : 0;
         others += c.rounds.empty() ? 0 : 1;
     }
+    INFO(
+        (with_b ? "a is the last one to finish, b has died since" : "a is alone in the round")
+        << "; a stands still before a call of its finish(), and c comes; seed " << seed
+    );
+    REQUIRE(right);
     INFO("finished " << finished << " times, and c was told a round " << others << " times");
     CHECK((finished > 0 && others > 0));
 }

@@ -7,6 +7,7 @@
 
 #include "course/check/series.hpp"
 #include "course/check/verdicts.hpp"
+#include "course/grade/evidence.hpp"
 #include "course/process/error.hpp"
 #include "tests/harness/catch2.hpp"
 
@@ -49,6 +50,16 @@ class Checkout {
   private:
     std::string ci_;
 };
+
+TEST_CASE("an alternative that makes fewer checks than the solution, or more, is told with the test"
+) {
+    const Checks solution = {{"sums", {7, 7}}, {"refuses", {1, 1}}};
+    CHECK(other_checks(solution, solution).empty());
+    const std::string fewer = other_checks({{"sums", {7, 6}}, {"refuses", {1, 1}}}, solution);
+    CHECK(fewer.find("in 'sums' rank 1 made 6 of 7 checks") == 0);
+    const std::string more = other_checks({{"sums", {9, 7}}, {"refuses", {1, 1}}}, solution);
+    CHECK(more.find("the solution, in 'sums' rank 0 made 7 of 9 checks") == 0);
+}
 
 TEST_CASE("a verdict of check holds until something changes that it rests on", "[check]") {
     const Checkout checkout;
