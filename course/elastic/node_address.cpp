@@ -95,7 +95,7 @@ bool is_this_machine(const std::string& host) {
 }
 
 std::string address_for_others(const std::string& host, int port) {
-    const std::string towards = address_towards(host, port);
+    std::string towards = address_towards(host, port);
     if (towards.empty()) {
         throw Error(host + ": there is no way to it");
     }
