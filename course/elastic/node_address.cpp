@@ -76,7 +76,7 @@ std::string address_of_a_network(int family) {
             (one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) {
             continue;
         }
-        const std::string address =
+        std::string address =
             text_of(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
         if (!address.empty() && address.find('%') == std::string::npos) {
             return address;
