@@ -19,6 +19,7 @@
 #include "course/elastic/story.hpp"
 #include "course/elastic/worker_logs.hpp"
 #include "course/elastic/worker_processes.hpp"
+#include "course/runtime/deadline.hpp"
 #include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
 #include "exercises/04_groups_and_rendezvous/tcp_store_server.hpp"
 #include "exercises/10_elastic/elastic_agent.hpp"
@@ -32,7 +33,7 @@ using namespace dist::elastic;
 std::atomic<ElasticAgent*> agent_to_tell = nullptr;
 std::atomic<int> signal_that_came = 0;
 
-// The first asks the agent to end, which leaves its workers time for it; the second is an order.
+// Of Slurm's --signal, too: USR1 and USR2. The first asks the agent to end, which leaves its workers time for it; the second is an order.
 extern "C" void on_signal(int number) {
     if (signal_that_came.exchange(number) != 0) {
         _exit(128 + number);  // the workers end with this process
@@ -111,6 +112,14 @@ RendezvousSettings settings_of(const LaunchOptions& options) {
         .poll = std::min(kPoll, options.heartbeat)};
 }
 
+/// Where other ranks reach those of this node.
+std::string address_of(const LaunchOptions& options) {
+    if (!options.address.empty()) {
+        return options.address;
+    }
+    return options.max_nodes > 1 ? address_for_others(options.host, options.port) : "127.0.0.1";
+}
+
 /// Connects to the store, whose host may come later. A store that then does not answer for as long as a node may be silent is gone.
 std::unique_ptr<TcpStore> connect_store(
     const LaunchOptions& options, const RendezvousSettings& settings
@@ -118,7 +127,7 @@ std::unique_ptr<TcpStore> connect_store(
     SteadyClock clock;
     const Clock::Duration patience =
         std::max<Clock::Duration>(settings.dead_after, std::chrono::seconds(1));
-    const Clock::Duration deadline = clock.now() + settings.join_timeout;
+    const Clock::Duration deadline = deadline_after(clock.now(), settings.join_timeout);
     for (;;) {
         try {
             return std::make_unique<TcpStore>(
@@ -129,6 +138,19 @@ std::unique_ptr<TcpStore> connect_store(
                 throw;
             }
         }
+    }
+}
+
+/// Says so where the store is that of another job, whose launch ends it.
+void tell_whose_store(Store& store, const LaunchOptions& options, bool is_served_here) {
+    const std::string key = "launch/served_for";
+    if (is_served_here) {
+        store.set(key, options.run);
+    } else if (store.check({key}) && store.get(key) != options.run) {
+        std::fprintf(
+            stderr, "launch: the store at %s is job %s's, and ends with it: take another port\n",
+            options.endpoint().c_str(), store.get(key).c_str()
+        );
     }
 }
 
@@ -144,7 +166,7 @@ class LaunchedWorkers : public WorkerGroup {
         processes_.start(round, restarts);
     }
     std::vector<WorkerEnd> ended() override { return processes_.ended(); }
-    void signal(int number) override { processes_.signal(number); }
+    void signal(int number) override { processes_.signal(for_workers(number)); }
 
   private:
     std::string run_;
@@ -159,7 +181,7 @@ std::string name_of_node(const std::string& address) {
 void catch_signals() {
     struct sigaction action = {};
     action.sa_handler = on_signal;
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
         sigaction(number, &action, nullptr);
     }
     signal(SIGPIPE, SIG_IGN);
@@ -168,8 +190,7 @@ void catch_signals() {
 int launch(LaunchOptions options) {
     catch_signals();
     const auto server = serve_store(options);
-    const std::string address =
-        options.address.empty() ? address_towards(options.host, options.port) : options.address;
+    const std::string address = address_of(options);
     setenv("MASTER_ADDR", options.host.c_str(), 1);
     setenv("MASTER_PORT", std::to_string(options.port).c_str(), 1);
     setenv("NODE_ADDR", address.c_str(), 1);
@@ -179,6 +200,7 @@ int launch(LaunchOptions options) {
     WakingClock waiting;
     SteadyClock clock;
     const auto store = connect_store(options, settings_of(options));
+    tell_whose_store(*store, options, server != nullptr);
     if (options.restart_alone) {
         return run_replicas(options, *store, signal_that_came);
     }

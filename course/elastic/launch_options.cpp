@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <regex>
 #include <stdexcept>
 #include <string_view>
 
@@ -31,17 +32,22 @@ void read_nodes(const std::string& text, LaunchOptions& options) {
     options.max_nodes = *most;
 }
 
+/// node1, node1:29400, [::1]:29400; several colons without brackets are an IPv6 address.
 void read_endpoint(const std::string& text, LaunchOptions& options) {
-    const std::size_t colon = text.rfind(':');
-    const auto port = colon == std::string::npos ? options.port : whole(text.substr(colon + 1));
+    static const std::regex kEndpoint(
+        R"((?:\[([^\[\]]+)\]|([^:\[\]]+))(?::(\d{1,5}))?|([^\[\]]*:[^\[\]]*:[^\[\]]*))"
+    );
+    std::smatch parts;
+    const bool is_one = std::regex_match(text, parts, kEndpoint);
+    const int port = is_one && parts[3].matched ? std::stoi(parts[3]) : options.port;
     constexpr int kPorts = 65535;
-    if (colon == 0 || text.empty() || !port || *port < 1 || *port > kPorts) {
+    if (!is_one || port < 1 || port > kPorts) {
         throw std::invalid_argument(
-            "--rdzv-endpoint " + text + ": give HOST:PORT, as in node1:29400"
+            "--rdzv-endpoint " + text + ": give HOST:PORT, as in node1:29400 or [::1]:29400"
         );
     }
-    options.host = text.substr(0, colon);
-    options.port = *port;
+    options.host = parts[1].str() + parts[2].str() + parts[4].str();  // one of them
+    options.port = port;
 }
 
 Duration seconds(const std::string& name, const std::string& text) {

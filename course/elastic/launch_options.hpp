@@ -32,6 +32,12 @@ struct LaunchOptions {
     int missed_heartbeats = 3;  // then a node is dead
     Duration grace = std::chrono::seconds(30);
     std::vector<std::string> command = {};  // of a worker
+
+    /// HOST:PORT, as --rdzv-endpoint takes it.
+    [[nodiscard]] std::string endpoint() const {
+        const bool is_ipv6 = host.find(':') != std::string::npos;
+        return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+    }
 };
 
 /// Reads `launch OPTIONS [--] PROGRAM ARGUMENTS`, without the first word.

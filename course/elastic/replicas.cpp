@@ -72,7 +72,7 @@ class LoneWorker : public WorkerGroup {
         return ended;
     }
 
-    void signal(int number) override { processes_.signal(number); }
+    void signal(int number) override { processes_.signal(for_workers(number)); }
 
   private:
     std::string run_;

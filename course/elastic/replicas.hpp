@@ -3,11 +3,17 @@
 #pragma once
 
 #include <atomic>
+#include <csignal>
 
 #include "course/elastic/launch_options.hpp"
 #include "course/runtime/store.hpp"
 
 namespace dist::elastic {
+
+/// What workers get when launch got that: TERM for USR1 and USR2, which would end them without a word.
+inline int for_workers(int signal) {
+    return signal == SIGUSR1 || signal == SIGUSR2 ? SIGTERM : signal;
+}
 
 /// Runs the workers until each has ended well, or has used up its restarts; and no worker is
 /// started again after the replicas of train --fault-tolerant have said that all steps are taken.

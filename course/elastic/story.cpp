@@ -107,9 +107,8 @@ Story::Story(const LaunchOptions& options, WorkerLogs& logs)
 
 void Story::waits_for_nodes() const {
     if (options_.max_nodes > 1) {
-        say("waits at " + options_.host + ":" + std::to_string(options_.port) + " for " +
-            std::to_string(options_.min_nodes) + " to " + std::to_string(options_.max_nodes) +
-            " nodes");
+        say("waits at " + options_.endpoint() + " for " + std::to_string(options_.min_nodes) +
+            " to " + std::to_string(options_.max_nodes) + " nodes");
     }
 }
 
@@ -138,6 +137,9 @@ void Story::tell(const AgentLogEntry& entry) {
     const bool none_lives =
         entry.workers == WorkerState::stopped || entry.workers == WorkerState::failed;
     if (has_failed_ && none_lives) {
+        if (!has_quoted_) {
+            quote_any();
+        }
         tell_of_records();
     }
 }
@@ -172,9 +174,25 @@ void Story::tell_of_failure(const WorkerEnd& failure) {
         others = "; the others here are told to end";
     }
     say("rank " + std::to_string(rank) + " " + how_it_ended(failure) + others);
+    has_quoted_ = quote(rank);
+}
+
+/// Returns whether the rank has said something.
+bool Story::quote(int rank) const {
     constexpr std::size_t kLines = 5;
-    for (const std::string& line : logs_.last_words(rank, kLines)) {
+    const auto words = logs_.last_words(rank, kLines);
+    for (const std::string& line : words) {
         std::fprintf(stderr, "    %s\n", line.c_str());
+    }
+    return !words.empty();
+}
+
+/// Where ranks fail together one speaks for all, and it need not have been the first to end.
+void Story::quote_any() const {
+    for (int rank = round_.first_rank; rank < round_.first_rank + round_.workers; ++rank) {
+        if (quote(rank)) {
+            return;
+        }
     }
 }
 

@@ -25,6 +25,8 @@ class Story {
   private:
     void tell_of_round(const WorkerRound& round);
     void tell_of_failure(const WorkerEnd& failure);
+    [[nodiscard]] bool quote(int rank) const;
+    void quote_any() const;
     void tell_of_records();
 
     const LaunchOptions& options_;
@@ -33,6 +35,7 @@ class Story {
     WorkerRound round_ = {};
     bool all_well_ = false;    // nobody has failed in this round, and nobody was told to end
     bool has_failed_ = false;  // this round, and its flight records are not told of yet
+    bool has_quoted_ = false;  // what the first to fail said last
     int failures_ = 0;         // of rounds
     int signal_ = 0;           // that the agent was told to end by
 };

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist::net {
 namespace {
 
@@ -31,23 +33,13 @@ void set_on(const Socket& socket, int level, int option, int value = 1) {
 
 /// Waits until it is connected. Returns 0, or an errno.
 int wait_connected(const Socket& socket, Clock::time_point deadline) {
-    for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-        pollfd event = {socket.descriptor(), POLLOUT, 0};
-        const int ready = poll(&event, 1, static_cast<int>(std::max<long>(0, left.count())));
-        if (ready > 0) {
-            int error = 0;
-            socklen_t size = sizeof error;
-            getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
-            return error;
-        }
-        if (ready == 0) {
-            return ETIMEDOUT;
-        }
-        if (errno != EINTR) {
-            return errno;
-        }
+    if (!ready_before(socket, POLLOUT, deadline)) {
+        return ETIMEDOUT;
     }
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
 }
 
 /// A port that nobody listens at may be drawn for the connection's own end: then it is connected with itself.
@@ -147,7 +139,7 @@ Socket accept_from(const Socket& listener) {
 }
 
 Socket connect_to(const std::string& host, int port, std::chrono::milliseconds timeout) {
-    const auto deadline = Clock::now() + timeout;
+    const auto deadline = deadline_after(timeout);
     const std::string what = "cannot connect to " + host + ":" + std::to_string(port);
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
@@ -174,6 +166,19 @@ Socket connect_to(const std::string& host, int port, std::chrono::milliseconds t
         }
     }
     fail(what, std::strerror(error));
+}
+
+bool ready_before(const Socket& socket, short event, Clock::time_point deadline) {
+    for (;;) {
+        pollfd one = {socket.descriptor(), event, 0};
+        const int ready = poll(&one, 1, poll_ms(deadline));
+        if (ready < 0 && errno != EINTR) {
+            fail("poll", std::strerror(errno));
+        }
+        if (ready > 0 || Clock::now() >= deadline) {
+            return ready > 0;
+        }
+    }
 }
 
 std::pair<Socket, Socket> connected_pair() {

@@ -58,6 +58,12 @@ Socket accept_from(const Socket& listener);
 /// Errors   Error, which names host, port and the reason.
 Socket connect_to(const std::string& host, int port, std::chrono::milliseconds timeout);
 
+/// Sleeps until the socket can be read (POLLIN) or written (POLLOUT), also through signals. Returns false if it cannot
+/// before the deadline (course/runtime/deadline.hpp).
+bool ready_before(
+    const Socket& socket, short event, std::chrono::steady_clock::time_point deadline
+);
+
 /// Two sockets that are connected with each other: to wake up a thread that sleeps in poll(), for one.
 std::pair<Socket, Socket> connected_pair();
 

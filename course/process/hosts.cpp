@@ -35,7 +35,7 @@ bool is_set(const std::string& variable) {
 /// mpirun with these words, which say nothing to the terminal; and ssh asks nobody for a password.
 Ended try_mpirun(const Context& context, const std::vector<std::string>& command) {
     RunOptions options;
-    options.environment = mpi_environment(1, Purpose::work);
+    options.environment = mpi_environment(1, Purpose::work, {.allocated = true});
     std::erase_if(options.environment, [](const auto& variable) {
         return variable.first == "OMPI_MCA_orte_execute_quiet";  // it is asked for its reasons
     });

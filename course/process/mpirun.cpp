@@ -27,6 +27,21 @@ bool single_copy_allowed() {
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == sizeof from;
 }
 
+/// Neither nodes nor ways to start there, of a scheduler whose job this shell may be, or of a default hostfile.
+void keep_to_this_machine(Environment& environment) {
+    const char* const schedulers = "^slurm,gridengine,tm,pbs,lsf,alps,loadleveler,flux";
+    const char* const starters = "^slurm,tm,lsf,alps,pals";
+    environment.insert(
+        environment.end(), {{"OMPI_MCA_ras", schedulers},
+                            {"OMPI_MCA_plm", starters},
+                            {"OMPI_MCA_plm_rsh_disable_qrsh", "1"},
+                            {"OMPI_MCA_orte_default_hostfile", "none"},  // 4
+                            {"PRTE_MCA_ras", schedulers},
+                            {"PRTE_MCA_plm", starters},
+                            {"PRTE_MCA_prte_default_hostfile", "none"}}  // 5
+    );
+}
+
 /// Whether lines that ranks print may be rewritten, which no rank can see: the columns of the terminal; 1, where they are
 /// not known; or 0. Who reads the command's output for a terminal says so by the same variable.
 std::string output_of_ranks() {
@@ -84,6 +99,9 @@ Environment mpi_environment(int ranks, Purpose purpose, const Hosts& hosts) {
         // how the cores lie is all that is asked for: the bus and its devices take a tenth of a start
         {"HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero"},
     };
+    if (hosts.none()) {
+        keep_to_this_machine(environment);
+    }
     if (purpose == Purpose::work) {  // what a test's ranks print is read by the command
         environment.emplace_back(kTerminal, output_of_ranks());
     }

@@ -5,17 +5,18 @@
 #include <chrono>
 #include <limits>
 
-#include "course/runtime/clock.hpp"
-
 namespace dist {
 
 /// now + timeout, or the last moment there is.
-inline Clock::Duration deadline_after(Clock::Duration now, Clock::Duration timeout) {
-    const auto zero = Clock::Duration::zero();
-    if (timeout > zero) {
-        return now > Clock::Duration::max() - timeout ? Clock::Duration::max() : now + timeout;
+inline std::chrono::milliseconds deadline_after(
+    std::chrono::milliseconds now, std::chrono::milliseconds timeout
+) {
+    constexpr auto kLast = std::chrono::milliseconds::max();
+    constexpr auto kFirst = std::chrono::milliseconds::min();
+    if (timeout.count() > 0) {
+        return now > kLast - timeout ? kLast : now + timeout;
     }
-    return now < Clock::Duration::min() - timeout ? Clock::Duration::min() : now + timeout;
+    return now < kFirst - timeout ? kFirst : now + timeout;
 }
 
 /// From now on, by the machine's clock: a hundred years at the most, which every wait of C++ can add to its own now.

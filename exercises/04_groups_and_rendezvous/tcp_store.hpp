@@ -25,7 +25,7 @@ class TcpStore : public Store {
     /// Connects, and tries again while nobody listens there, or the connection breaks before the first answer: servers may
     /// start later than clients. It waits 10 ms before the second try, then twice as long each time, at least up to 1 s.
     ///
-    /// host     a name or an address: "localhost", "127.0.0.1".
+    /// host     a name or an address: "localhost", "127.0.0.1", "::1".
     /// timeout  for how long it tries to connect, and how long get() waits.
     ///
     /// Errors   Timeout, which names host and port, if nobody answers there in time.

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist {
 namespace {
 
@@ -17,11 +19,6 @@ Store::Duration left(Clock::time_point deadline) {
     return std::max(
         std::chrono::ceil<Store::Duration>(deadline - Clock::now()), Store::Duration(0)
     );
-}
-
-bool is_readable(const net::Socket& socket, Store::Duration timeout) {
-    pollfd one{socket.descriptor(), POLLIN, 0};
-    return poll(&one, 1, static_cast<int>(timeout.count())) > 0;
 }
 
 std::string key_of(int rank) {
@@ -49,7 +46,7 @@ std::optional<std::uint32_t> rank_of(const net::Socket& socket, Clock::time_poin
     const auto patience = std::min(deadline, Clock::now() + std::chrono::seconds(1));
     std::uint32_t said = 0;
     auto missing = std::as_writable_bytes(std::span(&said, 1));
-    while (!missing.empty() && is_readable(socket, left(patience))) {
+    while (!missing.empty() && net::ready_before(socket, POLLIN, patience)) {
         const ssize_t n = recv(socket.descriptor(), missing.data(), missing.size(), MSG_DONTWAIT);
         if (n <= 0) {
             return std::nullopt;
@@ -79,7 +76,7 @@ std::vector<net::Socket> full_mesh(
     Store& store, int rank, int size, const std::string& address, Store::Duration timeout
 ) {
     expects(0 <= rank && rank < size, "full_mesh: rank must be one of 0 to size - 1");
-    const auto deadline = Clock::now() + timeout;
+    const auto deadline = deadline_after(timeout);
     std::vector<net::Socket> sockets(static_cast<std::size_t>(size));
     const net::Socket listener = net::listen_on(0);
     store.set(key_of(rank), address + ":" + std::to_string(net::local_port(listener)));
@@ -93,7 +90,7 @@ std::vector<net::Socket> full_mesh(
         if (missing == sockets.end()) {
             return sockets;
         }
-        if (!is_readable(listener, left(deadline))) {
+        if (!net::ready_before(listener, POLLIN, deadline)) {
             throw Error(
                 "rank " + std::to_string(missing - sockets.begin()) +
                 " did not come: it has not connected in time"

@@ -12,6 +12,7 @@
 
 #include "course/net/socket.hpp"
 #include "course/net/wire.hpp"
+#include "course/runtime/deadline.hpp"
 
 namespace dist {
 namespace {
@@ -27,7 +28,7 @@ constexpr Store::Duration kLongestPause(1000);
 constexpr Store::Duration kLeastPatience(1000);
 
 Clock::time_point after(Store::Duration timeout) {
-    return Clock::now() + std::min<Store::Duration>(timeout, std::chrono::years(1));
+    return deadline_after(timeout);
 }
 
 Store::Duration until(Clock::time_point end) {
@@ -91,17 +92,7 @@ struct TcpStore::State {
 
 /// Sleeps until the socket can be read or written; false if that takes too long.
 bool TcpStore::State::comes(short event, Duration most) {
-    const auto end = after(most);
-    for (;;) {
-        pollfd events = {server.descriptor(), event, 0};
-        const auto nap = std::min<Duration>(until(end), std::chrono::hours(1));
-        if (poll(&events, 1, static_cast<int>(nap.count())) > 0) {
-            return true;
-        }
-        if (Clock::now() >= end) {
-            return false;
-        }
-    }
+    return net::ready_before(server, event, after(most));
 }
 
 void TcpStore::State::send(std::string_view message) {

@@ -29,7 +29,9 @@ constexpr std::uint32_t kMagic = 0x3C85F7CE;
 constexpr int kNoOp = 255;
 
 /// Thrown where the rest of a request has not come yet.
-struct Incomplete {};
+struct Incomplete {
+    std::size_t missing;  // bytes, at least
+};
 
 /// Reads a request from what has come so far.
 class Reader {
@@ -44,8 +46,8 @@ class Reader {
         std::memcpy(&number, take(sizeof number).data(), sizeof number);
         return number;
     }
-    std::string key() { return text(TcpStoreServer::kMaxKey); }
-    std::string value() { return text(TcpStoreServer::kMaxValue); }
+    std::string key() { return std::string(text(TcpStoreServer::kMaxKey)); }
+    std::string_view value() { return text(TcpStoreServer::kMaxValue); }  // not copied: it is long
     std::uint64_t length(std::size_t most) {
         const auto length = number<std::uint64_t>();
         if (length > most) {
@@ -64,13 +66,13 @@ class Reader {
   private:
     std::string_view take(std::size_t n) {
         if (n > rest_.size()) {
-            throw Incomplete();
+            throw Incomplete{n - rest_.size()};
         }
         const std::string_view taken = rest_.substr(0, n);
         rest_.remove_prefix(n);
         return taken;
     }
-    std::string text(std::size_t most) { return std::string(take(length(most))); }
+    std::string_view text(std::size_t most) { return take(length(most)); }
 
     std::string_view rest_;
 };
@@ -88,6 +90,7 @@ struct Connection {
     net::Socket socket;
     std::optional<bool> is_of_pytorch_2 = {};
     std::string in = {};                      // has come, and is no whole request yet
+    std::size_t enough = 1;                   // bytes of it with which a look is worth it
     std::string out = {};                     // is to be sent
     std::optional<Keys> waits_for = {};       // until all have a value
     std::optional<std::string> barrier = {};  // it has come to
@@ -172,7 +175,7 @@ struct TcpStoreServer::State {
 
     /// Returns false if no whole request is there.
     bool answer_next(Connection& client) {
-        if (client.in.empty()) {
+        if (client.in.size() < client.enough) {
             return false;
         }
         client.waits_for.reset();  // who asks for something does not wait any more
@@ -180,10 +183,12 @@ struct TcpStoreServer::State {
         Reader request(client.in);
         try {
             answer(client.next_op(request), request, client);
-        } catch (const Incomplete&) {
+        } catch (const Incomplete& incomplete) {
+            client.enough = client.in.size() + incomplete.missing;
             return false;
         }
         client.in.erase(0, client.in.size() - request.left());
+        client.enough = 1;
         return true;
     }
 
@@ -202,7 +207,8 @@ struct TcpStoreServer::State {
                 return;
             case StoreOp::wait:
                 client.waits_for = request.keys();
-                return wake(connections.size());
+                wake(client);
+                return;
             case StoreOp::cancel_wait:
                 client.out += '\1';
                 return;
@@ -220,13 +226,13 @@ struct TcpStoreServer::State {
                 }
                 return;
             case StoreOp::multi_set: {
-                std::vector<std::pair<std::string, std::string>> pairs;
+                std::vector<std::pair<std::string, std::string_view>> pairs;
                 for (auto left = request.length(kMaxKeys); left > 0; --left) {
                     const std::string key = request.key();
                     pairs.emplace_back(key, request.value());
                 }
                 for (const auto& [key, value] : pairs) {
-                    set(key, value);
+                    set(key, std::string(value));
                 }
                 return;
             }
@@ -239,12 +245,12 @@ struct TcpStoreServer::State {
     void answer(StoreOp op, const std::string& key, Reader& request, Connection& client) {
         switch (op) {
             case StoreOp::set:
-                return set(key, request.value());
+                return set(key, std::string(request.value()));
             case StoreOp::append:
-                return set(key, value(key) + request.value());
+                return set(key, value(key).append(request.value()));
             case StoreOp::compare_set: {
-                const std::string expected = request.value();
-                const std::string desired = request.value();
+                const std::string expected(request.value());
+                const std::string desired(request.value());
                 if (value(key) == expected) {
                     set(key, desired);
                 }
@@ -257,9 +263,9 @@ struct TcpStoreServer::State {
             case StoreOp::erase:
                 return put(client.out, static_cast<std::int64_t>(values.erase(key)));
             case StoreOp::queue_push: {
-                const std::string value = request.value();
+                const std::string value(request.value());
                 queues[key].push_back(value);
-                return wake(1);
+                return wake(key, 1);
             }
             case StoreOp::queue_length:
                 return put(client.out, static_cast<std::int64_t>(queue_length(key)));
@@ -293,7 +299,7 @@ struct TcpStoreServer::State {
 
     void set(const std::string& key, std::string value) {
         values[key] = std::move(value);
-        wake(connections.size());
+        wake(key, connections.size());
     }
 
     std::int64_t add(const std::string& key, std::int64_t amount) {
@@ -322,15 +328,24 @@ struct TcpStoreServer::State {
         });
     }
 
-    /// Answers those that wait for what is there now, but at most so many.
-    void wake(std::size_t most) {
+    /// A key has got a value: answers those that wait for it, but at most so many.
+    void wake(const std::string& key, std::size_t most) {
         for (Connection& one : connections) {
-            if (most > 0 && one.waits_for && have_values(*one.waits_for)) {
-                one.out += '\0';
-                one.waits_for.reset();
+            if (most > 0 && one.waits_for && std::ranges::count(*one.waits_for, key) > 0 &&
+                wake(one)) {
                 --most;
             }
         }
+    }
+
+    /// Answers a client that waits, if all is there now. Returns whether it was.
+    bool wake(Connection& client) {
+        const bool all_there = have_values(*client.waits_for);
+        if (all_there) {
+            client.out += '\0';
+            client.waits_for.reset();
+        }
+        return all_there;
     }
 };
 

@@ -2,6 +2,8 @@
 // come.
 #include "exercises/04_groups_and_rendezvous/full_mesh.hpp"
 
+#include <chrono>
+#include <csignal>
 #include <map>
 #include <memory>
 
@@ -153,13 +155,38 @@ TEST_CASE("full_mesh waits for ranks that come late") {
             CHECK(without_error(second.end()));
             CHECK(without_error(last.end()));
         }
-        INFO("rank 0 waits for rank 1, for a month if need be");
+        using namespace std::chrono_literals;
+        const std::map<std::string, Store::Duration> longest = {
+            {"a month", 30 * 24h}, {"2^32 ms", 0x100000000ms}, {"ever", Store::Duration::max()}};
+        for (const auto& [time, timeout] : longest) {
+            INFO("rank 0 waits for rank 1, for " << time << " if need be");
+            HashStore store(kPatience);
+            Rank rank(store, 0, 2, timeout);
+            const int port = port_in(rank.said());
+            nap(50);
+            const net::Socket rank_1 = comes_as(1, port);
+            CHECK(without_error(rank.end()));
+        }
+    });
+}
+
+TEST_CASE("full_mesh goes on waiting when a signal was handled") {
+    alone([] {
+        struct sigaction handled = {};
+        struct sigaction before = {};
+        handled.sa_handler = [](int) {};
+        sigaction(SIGWINCH, &handled, &before);
         HashStore store(kPatience);
-        Rank rank(store, 0, 2, std::chrono::hours(24 * 30));
+        Rank rank(store, 0, 2);
         const int port = port_in(rank.said());
-        nap(50);
+        for (int i = 0; i < 20 && !rank.is_over(); ++i) {
+            nap(10);
+            rank.interrupt(SIGWINCH);
+        }
+        INFO("rank 0 waits for rank 1, and handles a signal meanwhile");
         const net::Socket rank_1 = comes_as(1, port);
         CHECK(without_error(rank.end()));
+        sigaction(SIGWINCH, &before, nullptr);
     });
 }
 

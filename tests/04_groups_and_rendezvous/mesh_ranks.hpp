@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <fcntl.h>
 #include <functional>
@@ -75,6 +76,9 @@ class Rank {
     }
 
     [[nodiscard]] bool is_over() const { return is_over_; }
+
+    /// As if the signal had come to the process, and to this thread of it.
+    void interrupt(int signal) { pthread_kill(thread_.native_handle(), signal); }
 
     Came end() {
         thread_.join();

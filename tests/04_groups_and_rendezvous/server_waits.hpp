@@ -134,7 +134,8 @@ inline void queues() {
         REQUIRE(client.answers("05 <0>", "00"));
         second.sends(bytes("06 <1> <2>'/q'"));
         REQUIRE(client.answers("05 <0>", "00"));
-        REQUIRE(client.answers("0e <2>'/q' <1>'4' 05 <0>", "00"));
+        // and then a value comes that neither waits for
+        REQUIRE(client.answers("0e <2>'/q' <1>'4' 04 <2>'/a' <1> 05 <0>", "<1> 00"));
         const auto was_told = [](RawClient& waiting) {
             waiting.sends(bytes("0c"));
             const bool told = waiting.reads(1) == bytes("00");

@@ -6,6 +6,7 @@
 #include "tests/04_groups_and_rendezvous/client_crowds.hpp"
 #include "tests/04_groups_and_rendezvous/client_faults.hpp"
 #include "tests/04_groups_and_rendezvous/open_things.hpp"
+#include "tests/04_groups_and_rendezvous/raw_client.hpp"
 #include "tests/04_groups_and_rendezvous/recorded_traffic.hpp"
 #include "tests/04_groups_and_rendezvous/scripted_server.hpp"
 #include "tests/04_groups_and_rendezvous/store_cases.hpp"
@@ -200,6 +201,22 @@ TEST_CASE("a server that speaks another language is an Error, whatever it says")
 
 TEST_CASE("processes meet at a store, and one that dies takes nothing with it") {
     processes_meet();
+}
+
+TEST_CASE("a store connects to a name, and to addresses of IPv4 and IPv6") {
+    on_ranks({1}, [](const Communicator&) {
+        const TcpStoreServer server;
+        std::vector<std::string> hosts = other_addresses();
+        hosts.emplace_back("localhost");
+        for (const std::string& host : hosts) {
+            const std::string refused = text_of<Error>([&] {
+                TcpStore store(host, server.port(), kPatience);
+                store.add("came", 1);
+            });
+            INFO(host << ": " << (refused.empty() ? "well" : refused));
+            CHECK(refused == "");
+        }
+    });
 }
 
 TEST_CASE("a store that ends closes its connection, and leaves no thread and no descriptor") {

@@ -248,6 +248,32 @@ TEST_CASE("on hosts mpirun takes the network that it finds, and the slots that t
     }
 }
 
+TEST_CASE("a run on this machine asks no scheduler whose job it is in, and no default hostfile") {
+    const std::string hostfile = (fs::temp_directory_path() / "no_such_hostfile").string();
+    const std::vector<Environment> shells = {
+        {{"SLURM_JOBID", "7"}},
+        {{"SLURM_JOBID", "7"}, {"SLURM_NODELIST", "node[1-2]"}, {"SLURM_TASKS_PER_NODE", "2(x2)"}},
+        {{"PE_HOSTFILE", hostfile}, {"SGE_ROOT", "/"}, {"ARC", "x"}, {"JOB_ID", "7"}},
+        {{"OMPI_MCA_orte_default_hostfile", hostfile},
+         {"PRTE_MCA_prte_default_hostfile", hostfile}},
+    };
+    for (const Environment& shell : shells) {
+        for (const auto& [name, value] : shell) {
+            setenv(name.c_str(), value.c_str(), 1);
+        }
+        RunOptions options;
+        options.environment = mpi_environment(2, Purpose::work);
+        std::vector<std::string> words = mpirun(2, Purpose::work);
+        words.emplace_back("true");
+        const Ended ended = run(context(), words, options);
+        for (const auto& [name, value] : shell) {
+            unsetenv(name.c_str());
+        }
+        INFO(shell.front().first << ": " << ended.output);
+        CHECK(ended.ok());
+    }
+}
+
 TEST_CASE("hosts are those of a file, else those of a job of Slurm's, else none") {
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST"}) {
         unsetenv(name);

@@ -60,8 +60,10 @@ words="train --model gpt --context 32 --layers 2 --width 32 --heads 2 --train-si
 timeout 300 "$program" $words --parallel none -n 1 --log "$work/whole" >/dev/null 2>"$work/out" ||
     fail "the undisturbed run ends with $?: $(tail -3 "$work/out")"
 
-start() { # the agent of a node
-    (on_node "$1" timeout 300 "$program" launch --nnodes 1:4 --max-restarts 3 --rdzv-id job --rdzv-endpoint 10.77.0.1:29400 \
+start() { # the agent of a node; the first has its own name by loopback, as Debian writes it into /etc/hosts
+    local store=10.77.0.1
+    [ "$1" = 1 ] && store=127.0.1.1
+    (on_node "$1" timeout 300 "$program" launch --nnodes 1:4 --max-restarts 3 --rdzv-id job --rdzv-endpoint $store:29400 \
         --rdzv-conf last_call_timeout=0.3,keep_alive_interval=0.3 --grace 2 -- \
         $words --parallel "$parallel" --checkpoint "$work/run" --save-every 5 --log "$work/log" \
         >"$work/out$1" 2>"$work/story$1") &

@@ -77,10 +77,40 @@ ranks || status=$?
 expect '--max-restarts is 0'
 rm -rf "$TMPDIR"/shardlings-launch-*
 
+script='trap "" TERM; [ $RANK = 0 ] || exit 2; sleep 0.5; echo "rank 0 speaks for all" >&2; exit 2'
+ranks --nproc-per-node 3
+expect 'rank 0 speaks for all'
+rm -rf "$TMPDIR"/shardlings-launch-*
+
+# --- where it meets
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
+if [ -s /proc/net/if_inet6 ]; then
+    port=$(free_port)
+    script='echo "$MASTER_ADDR $MASTER_PORT"'
+    ranks --rdzv-endpoint "[::1]:$port" || fail "[::1]:$port ends with $?: $(cat "$work/out")"
+    expect "::1 $port"
+    ranks --rdzv-endpoint ::1 || fail "::1 ends with $?: $(cat "$work/out")"
+    expect '::1 29400'
+fi
+port=$(free_port)
+timeout 60 "$program" launch --rdzv-id first --rdzv-endpoint "127.0.0.1:$port" -- \
+    sh -c "echo begun; until [ -e '$work/go' ]; do sleep 0.1; done" >"$work/first" 2>&1 &
+for _ in $(seq 200); do
+    grep -q begun "$work/first" && break
+    sleep 0.1
+done
+script='echo mine'
+ranks --rdzv-id second --rdzv-endpoint "127.0.0.1:$port" || fail "a second job at one store ends with $?"
+expect "the store at 127.0.0.1:$port is job first's, and ends with it"
+touch "$work/go"
+wait $! || fail "the first of two jobs at one store ends with $?: $(cat "$work/first")"
+grep -q 'and ends with it' "$work/first" && fail "the first job is warned: $(cat "$work/first")"
+
 # --- signals
 
 script='trap "echo told; exit 0" TERM INT; echo begun; while :; do sleep 0.1; done'
-for signal in INT TERM; do
+for signal in INT TERM USR1 USR2; do
     timeout 60 "$program" launch --nproc-per-node 2 -- sh -c "$script" >"$work/out" 2>&1 &
     for _ in $(seq 200); do
         [ "$(grep -c begun "$work/out")" = 2 ] && break
@@ -119,6 +149,8 @@ refused 'give N, or MIN:MAX' --nnodes 4:1 -- true
 refused 'give N, or MIN:MAX' --nnodes x -- true
 refused 'needs --rdzv-endpoint' --nnodes 2 -- true
 refused 'give HOST:PORT' --nnodes 2 --rdzv-endpoint :1 -- true
+refused 'give HOST:PORT' --rdzv-endpoint '[::1' -- true
+refused 'give HOST:PORT' --rdzv-endpoint '[::1]:0' -- true
 refused '--nprocs: launch has no such option' --nprocs 3 -- true
 refused 'needs --checkpoint' -- train --steps 3
 refused '--rdzv-conf patience=3' --rdzv-conf patience=3 -- true
