@@ -22,6 +22,7 @@
 #include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/workers.hpp"
+#include "course/protocol/counted.hpp"
 
 namespace dist::cli {
 namespace {
@@ -383,9 +384,8 @@ class Grading {
             std::fflush(stdout);
             fmt::print(
                 stderr,
-                "{} answers could not be graded, through no fault of theirs: --resume tries them "
-                "again\n",
-                ours
+                "{} could not be graded, through no fault of theirs: --resume tries again\n",
+                harness::counted(ours, "answer")
             );
             return exit_status::kOurs;
         }

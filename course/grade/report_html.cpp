@@ -5,6 +5,7 @@
 
 #include "course/grade/formats.hpp"
 #include "course/protocol/shortened.hpp"
+#include "course/protocol/counted.hpp"
 
 namespace dist::cli {
 namespace {
@@ -199,8 +200,8 @@ std::string what_fails(const std::vector<Grade>& records) {
     text += "<ul>\n";
     for (const auto& [count, what] : order) {
         text += fmt::format(
-            "<li>{} of {} answers to {}: {}</li>\n", -count, tried[what.first], escaped(what.first),
-            escaped(what.second)
+            "<li>{} of {} to {}: {}</li>\n", -count, harness::counted(tried[what.first], "answer"),
+            escaped(what.first), escaped(what.second)
         );
     }
     return text + "</ul>\n";
@@ -298,8 +299,10 @@ std::string as_html(const std::vector<Grade>& records, const std::vector<std::st
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<title>Grades</title>\n<link rel=\"icon\" "
         "href=\"data:,\">\n<style>{}</style></head><body>\n"
-        "<h1>Grades</h1>\n<p>{} submissions, {} exercises: {} of {} answers pass.</p>\n",
-        kStyle, axes.submissions.size(), axes.exercises.size(), passed, records.size()
+        "<h1>Grades</h1>\n<p>{}, {}: of {} {} pass.</p>\n",
+        kStyle, harness::counted(axes.submissions.size(), "submission"),
+        harness::counted(axes.exercises.size(), "exercise"),
+        harness::counted(records.size(), "answer"), passed
     );
     if (ours > 0) {
         text += fmt::format(

@@ -168,7 +168,7 @@ std::string between(const std::string& before, const std::string& next) {
         return "";
     }
     const auto letter = [](char c) { return static_cast<unsigned char>(c); };
-    const bool ended = std::string_view(".?!").find(before.back()) != std::string_view::npos;
+    const bool ended = std::string_view(".?!:").find(before.back()) != std::string_view::npos;
     const bool goes_on = before.size() > kLong && std::isupper(letter(before.front())) != 0 &&
                          std::islower(letter(next.front())) != 0;
     return ended || goes_on ? " " : "; ";

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "course/plots/gnuplot.hpp"
+#include "course/protocol/counted.hpp"
 #include "course/simulate/simulated_text.hpp"
 #include "course/simulate/step_limits.hpp"
 
@@ -30,6 +32,14 @@ double images_per_s_alone(const Training& training) {
     return static_cast<double>(training.batch) / training.work.step_s();
 }
 
+/// "1, 4 or 16"
+std::string one_of(const std::vector<int>& numbers) {
+    const auto all_but_last = std::span(numbers).first(numbers.size() - 1);
+    return fmt::format(
+        "{}{}{}", fmt::join(all_but_last, ", "), all_but_last.empty() ? "" : " or ", numbers.back()
+    );
+}
+
 std::string head_of(const TrainingSimulation& wanted) {
     const auto& [model, work, batch, bucket_cap_mb, one_server, staleness] = wanted.training;
     constexpr double kMillion = 1e6;
@@ -43,9 +53,9 @@ std::string head_of(const TrainingSimulation& wanted) {
     );
     if (has_servers(wanted)) {
         text += fmt::format(
-            "# ps: {} of the ranks {}, weights up to {} steps old\n",
-            fmt::join(wanted.servers, " or "),
-            wanted.servers.back() == 1 ? "is a server" : "are servers", staleness
+            "# ps: {} of the ranks {}, weights up to {} old\n", one_of(wanted.servers),
+            wanted.servers.back() == 1 ? "is a server" : "are servers",
+            harness::counted(staleness, "step")
         );
     }
     return text;

@@ -252,6 +252,8 @@ TEST_CASE("a later failure keeps its line of context") {
         "Two models, one after the other, and then a look at both: is some memory shared",
         "by all calls?", "parameter 0"};
     CHECK(has(in_one_line(test), "is some memory shared by all calls? parameter 0)"));
+    test.per_rank[0].failures[0].info = {"what arrives last:", "rank 2"};
+    CHECK(has(in_one_line(test), "(what arrives last: rank 2)"));
     test.per_rank[0].failures = {{"CHECK( is_sorted )", "false", "t.cpp", 7, {"7 floats"}}};
     CHECK(in_one_line(test) == "rank 0: false   CHECK( is_sorted ) (7 floats)");
     test.per_rank[0].failures = {{"CHECK( result )", "index 0: expected 1, got 2", "t.cpp", 7, {}}};

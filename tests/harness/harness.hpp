@@ -87,8 +87,8 @@ struct Traffic {
     std::set<int> sent_to;       // ranks in `comm`
     std::set<int> received_from;
     bool listened_to_anyone = false;  // a receive from MPI_ANY_SOURCE, which is -1
-    long collectives = 0;    // MPI collectives called on this rank
-    long communicators = 0;  // calls on this rank that make one, such as MPI_Comm_split
+    long collectives = 0;             // MPI collectives called on this rank
+    long communicators = 0;           // calls on this rank that make one, such as MPI_Comm_split
     bool counted = true;  // false in a simulation, where nothing is: within() then asks for nothing
 
     /// All ranks that this one exchanged messages with.
