@@ -123,7 +123,7 @@ inline constexpr const char* kError = "dist::Error";
 Answer answer(const Communicator& comm, const std::function<void()>& body);
 
 /// What the code under test allocated on this rank: by new, malloc or what calls them, in any of its
-/// threads; by MPI and the harness nothing, and nothing on the stack.
+/// threads; by MPI and the harness nothing, and on stacks only what threads that it starts touch beyond 64 KB.
 struct Memory {
     long peak_bytes = 0;   // the most that it held at once, above what it began with
     long allocations = 0;  // how many, over all

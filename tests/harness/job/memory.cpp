@@ -17,6 +17,7 @@ namespace {
 std::atomic<bool> counting = false;
 std::atomic<long> held_bytes = 0;
 std::atomic<long> peak_bytes = 0;
+std::atomic<long> stacks = 0;  // of held_bytes
 std::atomic<long> allocations = 0;
 thread_local bool is_counted = false;
 thread_local int uncounted = 0;
@@ -25,12 +26,16 @@ bool counts() {
     return counting.load(std::memory_order_relaxed) && is_counted && uncounted == 0;
 }
 
+void note_peak(long bytes) {
+    long peak = peak_bytes;
+    while (bytes > peak && !peak_bytes.compare_exchange_weak(peak, bytes)) {
+    }
+}
+
 void note_allocation(std::size_t size) {
     const long held = held_bytes += static_cast<long>(size);
     ++allocations;
-    long peak = peak_bytes;
-    while (held > peak && !peak_bytes.compare_exchange_weak(peak, held)) {
-    }
+    note_peak(held);
 }
 
 void note_freed_bytes(std::size_t size) {
@@ -154,11 +159,18 @@ void count_heap() {
     counting = true;
 }
 
+void count_stacks() {
+    const long now = stack_bytes();
+    note_peak(held_bytes += now - stacks.exchange(now));
+}
+
 long heap_bytes() {
+    count_stacks();
     return held_bytes;
 }
 
 long heap_peak_bytes() {
+    count_stacks();
     return peak_bytes;
 }
 
@@ -168,7 +180,7 @@ void forget_heap_peak() {
 
 Memory memory_of(const Communicator& /*comm*/, const std::function<void()>& body) {
     gate();
-    const long held_before = held_bytes;
+    const long held_before = heap_bytes();
     const long allocations_before = allocations;
     forget_heap_peak();
     {
@@ -176,7 +188,7 @@ Memory memory_of(const Communicator& /*comm*/, const std::function<void()>& body
         body();
     }
     gate();
-    return {peak_bytes - held_before, allocations - allocations_before};
+    return {heap_peak_bytes() - held_before, allocations - allocations_before};
 }
 
 }  // namespace dist::harness

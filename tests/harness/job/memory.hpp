@@ -26,4 +26,8 @@ void forget_heap_peak();
 /// The calling thread runs code under test; others, of MPI or of a library, are not counted.
 void count_this_thread();
 
+/// What the threads that count_this_thread() have touched of their stacks, but for a little each: it counts as held.
+long stack_bytes();
+void count_stacks();
+
 }  // namespace dist::harness

@@ -1,10 +1,16 @@
 // The threads that the code under test starts: pthread_create and pthread_join are taken over, so that
 // Note [Rounds] knows what came before what, and memory_of() whose allocations count.
 
+#include <algorithm>
+#include <cstdint>
 #include <dlfcn.h>
+#include <list>
 #include <map>
 #include <mutex>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
 
 #include "tests/harness/job/memory.hpp"
 #include "tests/harness/job/over_fork.hpp"
@@ -26,6 +32,49 @@ std::map<pthread_t, int>& numbers() {
     return all;
 }
 
+/// The stack of a thread that runs code under test: from its end to where that code begins.
+struct Stack {
+    char* end;
+    std::size_t bytes;
+};
+
+std::list<Stack>& stacks() {
+    static std::list<Stack> all;
+    return all;
+}
+
+/// While it lives, what the calling thread touches of its stack counts.
+class CountedStack {
+  public:
+    CountedStack() {
+        const Uncounted harness;
+        pthread_attr_t attributes;
+        void* end = nullptr;
+        std::size_t size = 0;
+        pthread_getattr_np(pthread_self(), &attributes);
+        pthread_attr_getstack(&attributes, &end, &size);
+        pthread_attr_destroy(&attributes);
+        constexpr std::size_t kSmall = 64 << 10;  // every call needs some
+        const auto here = reinterpret_cast<std::uintptr_t>(&attributes) & ~(kSmall - 1);
+        const auto bytes = static_cast<std::size_t>(here - reinterpret_cast<std::uintptr_t>(end));
+        const Stack stack = {static_cast<char*>(end), bytes > kSmall ? bytes - kSmall : 0};
+        madvise(stack.end, stack.bytes, MADV_DONTNEED);  // another thread had it before
+        const std::scoped_lock guard(lock);
+        place_ = stacks().insert(stacks().end(), stack);
+    }
+    ~CountedStack() {
+        count_stacks();
+        const Uncounted harness;
+        const std::scoped_lock guard(lock);
+        stacks().erase(place_);
+    }
+    CountedStack(const CountedStack&) = delete;
+    CountedStack& operator=(const CountedStack&) = delete;
+
+  private:
+    std::list<Stack>::iterator place_;
+};
+
 void* run_thread(void* argument) {
     Start start{};
     {
@@ -35,6 +84,7 @@ void* run_thread(void* argument) {
         delete given;
         begin_thread(start.number);
     }
+    const CountedStack stack;
     count_this_thread();
     return start.function(start.argument);
 }
@@ -44,6 +94,20 @@ std::mutex& lock_of_threads() {
 }
 
 }  // namespace
+
+long stack_bytes() {
+    const Uncounted harness;
+    const std::scoped_lock guard(lock);
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    long touched = 0;
+    for (const Stack& stack : stacks()) {
+        std::vector<unsigned char> pages(stack.bytes / page);
+        if (mincore(stack.end, pages.size() * page, pages.data()) == 0) {
+            touched += std::ranges::count_if(pages, [](unsigned char state) { return state & 1; });
+        }
+    }
+    return touched * static_cast<long>(page);
+}
 
 void keep_threads_over_fork() {
     keep_over_fork<lock_of_threads>();

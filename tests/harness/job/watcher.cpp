@@ -43,11 +43,14 @@ class Progress {
         if (mark != mark_ || !computing) {
             mark_ = mark;
             start_s_ = cpu_s;
-            awake_s_ = now_s();
+            asleep_s_ = 0;
         }
-        if (!asleep || cpu_s > cpu_s_ + kBlinkS) {
+        // who has no core is awake, in any of its threads; and where this watcher had none for long, nor had the rank
+        asleep_s_ += std::min(now_s() - looked_s_, kBlinkS);
+        looked_s_ = now_s();
+        if (!asleep || cpu_s > cpu_s_ + kBlinkS || !rest_of(pid).asleep) {
             cpu_s_ = cpu_s;
-            awake_s_ = now_s();
+            asleep_s_ = 0;
         }
         // who waits may do so by looking again and again: on a busy machine, for long
         computed_s_ += computing ? cpu_s - seen_s_ : 0;
@@ -64,14 +67,15 @@ class Progress {
     /// CPU seconds that it has computed.
     [[nodiscard]] double idle_cpu_s() const { return idle_cpu_s_; }
 
-    /// Seconds of the clock that it has slept, all its threads together having done nothing.
-    [[nodiscard]] double asleep_s() const { return now_s() - awake_s_; }
+    /// Seconds that it has slept, all its threads together having done nothing, as far as it could have had a core.
+    [[nodiscard]] double asleep_s() const { return asleep_s_; }
 
   private:
     static constexpr double kBlinkS = 0.05;  // CPU seconds: who sleeps in a loop wakes up, too
     double mark_ = -1;
     double start_s_ = 0;
-    double awake_s_ = now_s();
+    double asleep_s_ = 0;
+    double looked_s_ = now_s();
     double cpu_s_ = 0;
     long run_ = -1;
     double seen_s_ = 0;

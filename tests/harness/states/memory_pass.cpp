@@ -2,6 +2,9 @@
 // came before allocate is not.
 // state: pass
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -73,6 +76,27 @@ void state(const Communicator& comm) {
         std::thread([&] { const std::vector<float> scratch(kFloats); }).join();
     });
     expect_memory(threads, "a vector of a thread", kBytes, threads.allocations);
+
+    constexpr long kStack = 1 << 20;
+    std::atomic<bool> is_full = false;
+    std::atomic<bool> is_over = false;
+    std::thread parked;
+    const harness::Memory stack = harness::memory_of(comm, [&] {
+        parked = std::thread([&] {
+            std::array<volatile char, kStack> scratch;
+            std::ranges::fill(scratch, 1);
+            is_full = true;
+            is_full.notify_all();
+            is_over.wait(false);
+        });
+        is_full.wait(false);
+    });
+    is_over = true;
+    is_over.notify_all();
+    parked.join();
+    if (stack.peak_bytes < kStack * 7 / 8 || stack.peak_bytes > kStack * 9 / 8) {
+        throw Error("a parked thread's stack: " + std::to_string(stack.peak_bytes) + " bytes");
+    }
 }
 
 }  // namespace dist
