@@ -4,8 +4,8 @@
 #include <map>
 
 #include "course/grade/formats.hpp"
-#include "course/protocol/shortened.hpp"
 #include "course/protocol/counted.hpp"
+#include "course/protocol/shortened.hpp"
 
 namespace dist::cli {
 namespace {

@@ -98,7 +98,7 @@ class Rpc {
     /// Begins a call. Does not wait, and runs nothing.
     ///
     /// arguments  are copied.
-    /// timeout    from now on. None: the default; 0: it may take for ever.
+    /// timeout    from now on. None: the default; 0 or Duration::max(): it may take for ever.
     ///
     /// Errors     std::invalid_argument if there is no rank `to`. What fails later comes out of wait().
     virtual RpcFuture rpc_async(

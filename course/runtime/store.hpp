@@ -57,7 +57,8 @@ class Store {
     /// Whether all of these keys have a value, now. True of none.
     virtual bool check(const std::vector<std::string>& keys) = 0;
 
-    /// Waits until all of these keys have a value at the same time: not at all with a timeout of 0 or less, a month if need be.
+    /// Waits until all of these keys have a value at the same time: not at all with a timeout of 0 or less, for ever with
+    /// Duration::max() (course/runtime/deadline.hpp).
     ///
     /// Errors  Timeout, which names those that have none, after `timeout`: not before, and soon after.
     virtual void wait(const std::vector<std::string>& keys, Duration timeout) = 0;

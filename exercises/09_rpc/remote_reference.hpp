@@ -64,7 +64,8 @@ struct RetryOptions {
         for (int i = 1; i < sent; ++i) {
             ms *= backoff;
         }
-        return Duration(static_cast<Duration::rep>(ms));
+        constexpr double kFar = 9e18;  // as long as a Duration can be
+        return ms < kFar ? Duration(static_cast<Duration::rep>(ms)) : Duration::max();
     }
 };
 

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist {
 
 std::int64_t sum_at(const std::string& key, const std::string& value, std::int64_t amount) {
@@ -46,7 +48,8 @@ struct HashStore::State {
     void wait(
         const std::vector<std::string>& keys, Duration at_most, std::unique_lock<std::mutex>& guard
     ) {
-        if (!value_came.wait_for(guard, at_most, [&] { return missing(keys).empty(); })) {
+        const auto end = deadline_after(at_most);
+        if (!value_came.wait_until(guard, end, [&] { return missing(keys).empty(); })) {
             throw Timeout(
                 "no value after " + std::to_string(at_most.count()) + " ms under:" + missing(keys)
             );

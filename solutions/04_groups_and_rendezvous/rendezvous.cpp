@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist {
 namespace {
 
@@ -152,7 +154,7 @@ Decision Rendezvous::run(Wish wish) {
 }
 
 RendezvousRound Rendezvous::next_round() {
-    view_.deadline = view_.time + view_.settings.join_timeout;
+    view_.deadline = deadline_after(view_.time, view_.settings.join_timeout);
     const auto [state, action] = run(Wish::join);
     if (action == Action::closed) {
         throw RendezvousClosed("rendezvous " + key_ + " is closed");

@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist {
 namespace {
 
@@ -85,7 +87,9 @@ struct RefState : std::enable_shared_from_this<RefState> {
     }
 
     void add_request(int to, const ControlMessage& message, const Use& use) {
-        requests.try_emplace(message, Request{to, use, clock.now() + retries.wait(1)});
+        requests.try_emplace(
+            message, Request{to, use, deadline_after(clock.now(), retries.wait(1))}
+        );
     }
 
     // Sends, and again until it is acknowledged.
@@ -289,7 +293,7 @@ void RefContext::tick() {
         if (request.due <= now && request.sent > state_->retries.max_retries) {
             lost.push_back(message);
         } else if (request.due <= now) {
-            request.due = now + state_->retries.wait(++request.sent);
+            request.due = deadline_after(now, state_->retries.wait(++request.sent));
             state_->send(request.to, message);
         }
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "course/runtime/deadline.hpp"
 #include "course/runtime/error.hpp"
 #include "course/runtime/rpc_message.hpp"
 
@@ -351,7 +352,8 @@ RpcFuture RpcAgent::rpc_async(
     }
     const Duration time = timeout.value_or(state.timeout);
     const std::uint64_t id = state.next_id++;
-    Call call{to, function, std::make_shared<PendingCall>(), time, state.clock.now() + time};
+    const Duration deadline = deadline_after(state.clock.now(), time);
+    Call call{to, function, std::make_shared<PendingCall>(), time, deadline};
     RpcFuture future = call.future;
     state.calls.emplace(id, std::move(call));
     if (state.lives(to)) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "course/runtime/deadline.hpp"
+
 namespace dist {
 namespace {
 
@@ -141,7 +143,7 @@ void MonitoredBarrier::State::end(const Words& words) const {
 
 // Rank 0. A rank that is lost is missing as well: who is neither may still come.
 void MonitoredBarrier::State::decide(Clock::Duration timeout, bool wait_all_ranks) {
-    const Clock::Duration deadline = clock.now() + timeout;
+    const Clock::Duration deadline = deadline_after(clock.now(), timeout);
     for (;;) {
         Words missing;
         Words lost;
@@ -164,7 +166,7 @@ void MonitoredBarrier::State::decide(Clock::Duration timeout, bool wait_all_rank
 
 // Another rank. What rank 0 says of an older call comes when this rank has given that one up.
 void MonitoredBarrier::State::ask(Clock::Duration timeout) {
-    const Clock::Duration deadline = clock.now() + 2 * timeout;
+    const Clock::Duration deadline = deadline_after(deadline_after(clock.now(), timeout), timeout);
     say(0, {call});
     for (;;) {
         while (const std::optional<Words> words = next_from(0)) {

@@ -42,6 +42,7 @@ inline std::string end_of_all() {
 inline std::vector<std::vector<RendezvousRound>> five_rounds(const OpenStore& open) {
     RendezvousSettings settings = nodes(4, 4);
     settings.poll = 1ms;
+    settings.join_timeout = Clock::Duration::max();  // for ever
     std::vector<std::future<std::vector<RendezvousRound>>> ends;
     for (int i = 0; i < 4; ++i) {
         ends.push_back(std::async(std::launch::async, [settings, i, store = open()] {

@@ -95,7 +95,7 @@ inline void times_out_in_time(const StoreKinds& kinds) {
     });
 }
 
-/// Other keys come all the time: a timeout that begins anew with each of them never ends. One of a month is not over at once.
+/// Other keys come all the time: a timeout that begins anew with each of them never ends. One of a month, or for ever, is not over at once.
 inline void times_out_amid_others(const StoreKinds& kinds) {
     for_each_kind(kinds, 100ms, [](const OpenStore& open) {
         for (const bool get : {true, false}) {
@@ -115,14 +115,21 @@ inline void times_out_amid_others(const StoreKinds& kinds) {
             CHECK(in_time);
             CHECK(caller.end().how == kTimedOut);
         }
-        INFO("a timeout of a month: wait() goes on until the key comes");
-        Caller month = calls_wait(open, {"key-late"}, kMonth);
-        month.waits();
-        std::this_thread::sleep_for(kWhile);
-        CHECK_FALSE(month.has_returned());
-        Caller setter([store = open()] { return store->set("key-late", ""), ""; });
-        CHECK(month.end().how == kReturned);
-        CHECK(setter.end().how == kReturned);
+        for (const Store::Duration timeout : {kMonth, Store::Duration::max()}) {
+            const bool is_month = timeout == kMonth;
+            const std::string key = is_month ? "key-in-a-month" : "key-at-last";
+            INFO(
+                "a timeout of " << (is_month ? "a month" : "Duration::max()")
+                                << ": wait() goes on until the key comes"
+            );
+            Caller caller = calls_wait(open, {key}, timeout);
+            caller.waits();
+            std::this_thread::sleep_for(kWhile);
+            CHECK_FALSE(caller.has_returned());
+            Caller setter([&key, store = open()] { return store->set(key, ""), ""; });
+            CHECK(caller.end().how == kReturned);
+            CHECK(setter.end().how == kReturned);
+        }
     });
 }
 

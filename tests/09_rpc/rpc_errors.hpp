@@ -93,6 +93,7 @@ inline void deadlines(std::uint64_t seed) {
             me.agent->set_timeout(100ms);
             const RpcFuture first = me.begin(1, "hold");
             const RpcFuture never = me.begin(1, "hold", "", 0ms);
+            const RpcFuture endless = me.begin(1, "hold", "", Rpc::Duration::max());
             const RpcFuture late = me.begin(1, "hold", "", 400ms);
             const Ms begun = me.now();
             me.agent->set_timeout(200ms);
@@ -104,15 +105,17 @@ inline void deadlines(std::uint64_t seed) {
             const RpcFuture forever = me.begin(1, "hold");
             me.serve_until(begun + 3000ms);
             must(!me.agent->test(never), "a call with timeout 0 ends after 3 s");
+            must(!me.agent->test(endless), "a call with timeout Duration::max() ends after 3 s");
             must(!me.agent->test(forever), "a call with the default timeout 0 ends after 3 s");
             must_be(me.call(1, "release"), "answer: ", "the call that answers the others");
             must_be(end_of(*me.agent, never), "answer: now", "a call with timeout 0");
+            must_be(end_of(*me.agent, endless), "answer: now", "a call with Duration::max()");
             must_be(end_of(*me.agent, forever), "answer: now", "a call with timeout 0");
         } else {
             me.agent->define("release", [&](int, std::span<const std::byte>) {
                 must(
-                    held.size() == 6,
-                    "6 calls began, and " + std::to_string(held.size()) + " have come"
+                    held.size() == 7,
+                    "7 calls began, and " + std::to_string(held.size()) + " have come"
                 );
                 for (const Held& one : held) {
                     one.reply({.answer = to_bytes("now")});

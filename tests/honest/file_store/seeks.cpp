@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <unordered_map>
 
+#include "course/runtime/deadline.hpp"
 #include "exercises/04_groups_and_rendezvous/file_store.hpp"
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
 
@@ -223,7 +224,7 @@ bool FileStore::check(const std::vector<std::string>& keys) {
 }
 
 void FileStore::wait(const std::vector<std::string>& keys, Duration timeout) {
-    const auto end = Clock::now() + timeout;
+    const auto end = deadline_after(timeout);
     while (!check(keys)) {
         if (Clock::now() >= end) {
             const std::lock_guard guard(state_->lock);

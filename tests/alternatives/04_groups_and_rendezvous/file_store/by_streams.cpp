@@ -12,6 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "course/runtime/deadline.hpp"
 #include "exercises/04_groups_and_rendezvous/file_store.hpp"
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
 
@@ -116,7 +117,7 @@ struct FileStore::State {
     /// Looks again and again until `found` says so.
     template <class Found>
     void wait(const std::vector<std::string>& keys, Duration at_most, const Found& found) {
-        for (const auto end = Clock::now() + at_most; !look(found);) {
+        for (const auto end = deadline_after(at_most); !look(found);) {
             if (Clock::now() >= end) {
                 std::string text = path + ": timeout of";
                 for (const std::string& key : keys) {

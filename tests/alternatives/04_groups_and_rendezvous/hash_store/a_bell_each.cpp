@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "course/runtime/deadline.hpp"
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
 
 namespace dist {
@@ -60,7 +61,7 @@ struct HashStore::State {
     void wait(
         const std::vector<std::string>& keys, Duration at_most, std::unique_lock<std::mutex>& guard
     ) {
-        const auto end = std::chrono::steady_clock::now() + at_most;
+        const auto end = deadline_after(at_most);
         const auto mine = waiters.emplace(waiters.end(), keys);
         const bool came = mine->bell.wait_until(guard, end, [&] { return has(keys); });
         waiters.erase(mine);
