@@ -22,7 +22,7 @@ struct RendezvousSettings {
     int min_nodes = 1;
     int max_nodes = 1;
     Duration last_call = std::chrono::seconds(30);      // how long min_nodes wait for more
-    Duration join_timeout = std::chrono::seconds(600);  // how long a node waits for a round
+    Duration join_timeout = std::chrono::seconds(600);  // for a round; max(): for ever
     Duration heartbeat = std::chrono::seconds(5);       // how often a node counts up
     Duration dead_after = std::chrono::seconds(15);  // who has not counted up for so long is dead
     Duration poll = std::chrono::seconds(1);         // from one look at the store to the next

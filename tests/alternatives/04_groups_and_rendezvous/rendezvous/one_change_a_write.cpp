@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "course/runtime/deadline.hpp"
 #include "exercises/04_groups_and_rendezvous/rendezvous.hpp"
 
 namespace dist {
@@ -197,7 +198,7 @@ Decision Rendezvous::run(Wish wish) {
 }
 
 RendezvousRound Rendezvous::next_round() {
-    view_.deadline = view_.time + view_.settings.join_timeout;
+    view_.deadline = deadline_after(view_.time, view_.settings.join_timeout);
     const Decision decision = run(Wish::join);
     switch (decision.action) {
         case Action::closed:
