@@ -45,18 +45,19 @@ struct SynchronousTable::State {
     };
 
     void take_step();
+    [[nodiscard]] std::exception_ptr why_never(std::int64_t wanted) const;
     void answer();
 
     std::span<float> row;
     Step step;
-    std::vector<std::optional<Row>> gradients;  // by worker, of this step
-    std::vector<std::string> gone;              // by worker: why; empty: it is there
+    std::vector<std::optional<Row>> gradients;     // by worker, of this step
+    std::vector<std::optional<std::string>> gone;  // by worker: why; none: it is there
     std::int64_t version = 0;
     std::vector<Waiting> waiting = {};
 };
 
 void SynchronousTable::State::take_step() {
-    Row mean(row.size());
+    Row mean(row.size(), -0.0F);  // which changes no number that is added to it
     for (std::optional<Row>& gradient : gradients) {
         std::ranges::transform(mean, *gradient, mean.begin(), std::plus());
         gradient.reset();
@@ -68,18 +69,23 @@ void SynchronousTable::State::take_step() {
     ++version;
 }
 
-// All that need not wait any more.
-void SynchronousTable::State::answer() {
-    std::exception_ptr never;  // why the next version will not come
+// A worker that is gone lets no version be made but those that it has pushed for. None: it may come.
+std::exception_ptr SynchronousTable::State::why_never(std::int64_t wanted) const {
     for (std::size_t worker = 0; worker < gone.size(); ++worker) {
-        if (!gone[worker].empty() && !gradients[worker]) {
-            never = std::make_exception_ptr(Error(gone[worker]));
+        const std::int64_t last = version + (gradients[worker] ? 1 : 0);
+        if (gone[worker] && wanted > last) {
+            return std::make_exception_ptr(Error(*gone[worker]));
         }
     }
+    return nullptr;
+}
+
+// All that need not wait any more.
+void SynchronousTable::State::answer() {
     for (Waiting& one : std::exchange(waiting, {})) {
         if (one.version == version) {
             one.reader(row, nullptr);
-        } else if (never) {
+        } else if (const std::exception_ptr never = why_never(one.version)) {
             one.reader({}, never);
         } else {
             waiting.push_back(std::move(one));
@@ -94,7 +100,7 @@ SynchronousTable::SynchronousTable(std::span<float> row, int workers, Step step)
         .row = row,
         .step = std::move(step),
         .gradients = std::vector<std::optional<Row>>(p),
-        .gone = std::vector<std::string>(p)});
+        .gone = std::vector<std::optional<std::string>>(p)});
 }
 
 SynchronousTable::~SynchronousTable() = default;

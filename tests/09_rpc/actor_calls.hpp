@@ -28,6 +28,7 @@ inline void calls_reach() {
             scene.note(driver.call("a", {{"gpus", 1}}, "add", "3"));
             scene.note(driver.call("a", {{"gpus", 2}, {"hosts", 0}}, "add", "4"));
             scene.note(driver.call("a", kAll, "add", "5"));
+            scene.note(driver.call("a", {{"gpus", 0}, {"hosts", 0}}, "", "the empty endpoint"));
             for (int place = 0; place < 6; ++place) {
                 const ActorSlice slice = {{"hosts", place / 3}, {"gpus", place % 3}};
                 const std::string rank = std::to_string(place % p);
@@ -39,7 +40,7 @@ inline void calls_reach() {
         REQUIRE(scene.play());
         REQUIRE(scene.told(
             {"0: 1; 1: 1; 2: 1; 3: 1; 4: 1; 5: 1", "3: 1 2; 4: 1 2; 5: 1 2", "1: 1 3; 4: 1 2 3",
-             "2: 1 4", "0: 1 5; 1: 1 3 5; 2: 1 4 5; 3: 1 2 5; 4: 1 2 3 5; 5: 1 2 5"}
+             "2: 1 4", "0: 1 5; 1: 1 3 5; 2: 1 4 5; 3: 1 2 5; 4: 1 2 3 5; 5: 1 2 5", "0: 1 5"}
         ));
     }
 }

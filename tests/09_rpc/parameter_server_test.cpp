@@ -3,6 +3,7 @@
 #include "exercises/09_rpc/parameter_server.hpp"
 
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "tests/09_rpc/parameter_server_deaths.hpp"
@@ -176,6 +177,38 @@ TEST_CASE("what a worker has pushed counts, also if it is gone then") {
         tried.push(0, 1);
         tried.pull(0, 2);
         CHECK(tried.told == Told{"version 1", "version 0", "it is gone"});
+    });
+}
+
+TEST_CASE("the table tells who wants a version that a gone worker cannot help to make, at once") {
+    on_one_rank([] {
+        INFO("what the readers were given, in the order of their calls");
+        Tried tried(3);
+        tried.push(2, 0);
+        tried.pull(0, 2);
+        tried.table.leave(2, "it is gone");
+        CHECK(tried.told == Told{"it is gone"});
+        tried.pull(0, 1);
+        tried.pull(0, 2);
+        CHECK(tried.told == Told{"it is gone", "nothing", "it is gone"});
+        Tried silent(2);
+        silent.pull(0, 1);
+        silent.table.leave(1, "");
+        INFO("worker 1 of 2 left with an empty reason");
+        CHECK(silent.told == Told{""});
+    });
+}
+
+TEST_CASE("the mean of -0 is -0") {
+    on_one_rank([] {
+        Row row(1);
+        bool is_negative = false;
+        SynchronousTable table(row, 2, [&](std::span<float>, std::span<const float> mean) {
+            is_negative = std::signbit(mean[0]);
+        });
+        table.push(0, 0, Row(1, -0.0F));
+        table.push(1, 0, Row(1, -0.0F));
+        CHECK(is_negative);
     });
 }
 

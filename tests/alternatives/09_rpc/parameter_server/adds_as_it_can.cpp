@@ -68,7 +68,7 @@ void SynchronousTable::State::add_up() {
             element /= static_cast<float>(p);
         }
         step(row, sum);
-        std::ranges::fill(sum, 0.0F);
+        std::ranges::fill(sum, -0.0F);
         added = 0;
         ++version;
     }
@@ -80,8 +80,9 @@ void SynchronousTable::State::tell() {
         reader(row, nullptr);
     }
     for (const auto& [worker, reason] : gone) {
-        while (!has_pushed(worker) && !readers.empty()) {
-            const Reader reader = readers.extract(readers.begin()).mapped();
+        const std::int64_t last = version + (has_pushed(worker) ? 1 : 0);
+        while (!readers.empty() && readers.rbegin()->first > last) {
+            const Reader reader = readers.extract(std::prev(readers.end())).mapped();
             reader({}, std::make_exception_ptr(Error(reason)));
         }
     }
@@ -91,7 +92,7 @@ SynchronousTable::SynchronousTable(std::span<float> row, int workers, Step step)
     expects(workers >= 1, "SynchronousTable: there must be a worker");
     state_ = std::make_unique<State>(State{
         .row = row, .step = std::move(step), .p = static_cast<std::size_t>(workers)});
-    state_->sum.resize(row.size());
+    state_->sum.resize(row.size(), -0.0F);
 }
 
 SynchronousTable::~SynchronousTable() = default;
