@@ -25,7 +25,9 @@ struct Placement {
     Kind kind = Kind::replicate;
     std::int64_t dim = 0;  // of a shard
 
-    bool operator==(const Placement&) const = default;
+    bool operator==(const Placement& other) const {
+        return kind == other.kind && (kind != Kind::shard || dim == other.dim);
+    }
 };
 
 /// The placement of a tensor's gradient: a shard's is the same shard. That of a replicated tensor is replicated:

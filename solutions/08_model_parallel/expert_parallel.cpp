@@ -122,8 +122,9 @@ at::Tensor computed(const at::Tensor& rows, const at::Tensor& counts, const Expe
 std::int64_t expert_capacity(
     std::int64_t tokens, std::int64_t k, std::int64_t experts, double factor
 ) {
-    const double even = static_cast<double>(tokens * k) / static_cast<double>(experts);
-    return static_cast<std::int64_t>(std::ceil(even * factor));
+    const double choices =
+        static_cast<double>(tokens * k) * factor;  // a division before it could round up
+    return static_cast<std::int64_t>(std::ceil(choices / static_cast<double>(experts)));
 }
 
 Routing route(const at::Tensor& scores, std::int64_t k, double factor) {

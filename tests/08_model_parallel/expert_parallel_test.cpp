@@ -57,6 +57,8 @@ TEST_CASE("the capacity is tokens * k / experts * factor, rounded up") {
         CHECK(expert_capacity(1, 1, 64, 1) == 1);
         CHECK(expert_capacity(16, 2, 4, 0.5) == 4);
         CHECK(expert_capacity(0, 2, 4, 1) == 0);
+        INFO("29 tokens, 7 experts, factor 7: 29, where nothing is rounded before the end");
+        CHECK(expert_capacity(29, 1, 7, 7.0) == 29);
     });
 }
 

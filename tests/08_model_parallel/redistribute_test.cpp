@@ -87,6 +87,15 @@ void costs_as_the_table_says(const Shape& shape, const Communicator& comm) {
 
 }  // namespace
 
+TEST_CASE("redistribute: a placement's dim says something of shards alone") {
+    on_ranks({2}, [](const Communicator& comm) {
+        const at::Tensor local = at::ones({4, 2});
+        const Placement other{Kind::replicate, 1};
+        CHECK(other == kReplicate);
+        CHECK(redistribute(local, other, kReplicate, {4, 2}, comm).equal(local));
+    });
+}
+
 TEST_CASE("redistribute moves a tensor from every placement to every other") {
     on_ranks({3, 2, 4, 1}, [](const Communicator& comm) { moves(kEven, comm); });
 }

@@ -3,6 +3,7 @@
 // they are processes, and a real one dies.
 #include "exercises/10_elastic/quorum_step.hpp"
 
+#include <cmath>
 #include <csignal>
 
 #include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
@@ -293,7 +294,13 @@ TEST_CASE("on processes: all have the same bits; then one is killed, and the ste
                 QuorumStep step(row);
                 step.begin(quorum_of(1, "abc", 0, {0, 0, 0}), transport);
                 step.all_reduce(gradient);
+                Row zero(3, -0.0F);
+                step.all_reduce(zero);
                 CHECK(step.should_commit());
+                {
+                    INFO("the mean of one -0, while two heal");
+                    CHECK(std::signbit(zero[0]));
+                }
                 CHECK(gradient == Row(7, 3));
                 CHECK(row == Row(1000, 1));
                 step.begin(quorum_of(1, "abc", 1, {0, 1, 2}), transport);
