@@ -116,6 +116,16 @@ TEST_CASE("a check of traffic that fails shows the messages, in at most 20 lines
     CHECK(has(ended.output, "rounds are right"));
 }
 
+TEST_CASE("a message that was taken is drawn so, also where the checks of who took it hold") {
+    const Ended ended = shardlings(
+        {"run", "broadcast", "--as", kMutants / "02_naive_collectives/broadcast/heap_of_places.cpp",
+         "--test", "one message"}
+    );
+    INFO(ended.output);
+    CHECK(has(ended.output, "|!!!!!!!!!!!!!7!!!!!!!!!!!!!!>|"));
+    CHECK_FALSE(has(ended.output, "nobody took"));
+}
+
 TEST_CASE(
     "trace says once with whom a rank exchanged messages, and writes a text's files where --out "
     "says"
