@@ -108,6 +108,9 @@ namespace {
 // Who does not answer has died, and that comes out as an Error.
 constexpr Rpc::Duration kNoTimeout{0};
 
+// What an actor is to do: ":" and an endpoint, or this.
+constexpr const char* kSave = "save";
+
 // Names of actors that can do nothing before something has ended.
 using Waiting = std::set<std::string>;
 
@@ -127,7 +130,7 @@ struct Slot {
 
 struct Message {
     Slot* slot = nullptr;
-    std::string endpoint = {};  // empty: to take a snapshot
+    std::optional<std::string> endpoint = {};  // none: to take a snapshot
     Bytes arguments = {};
     Waiting waiting = {};  // for the answer
     Rpc::Reply reply = {};
@@ -156,6 +159,12 @@ struct ActorMesh::State {
 
     [[nodiscard]] int next_rank(int rank, int steps) const { return (rank + steps) % rpc.size(); }
     Slot& find(const std::string& name, int place);
+    Call send(
+        const std::string& name,
+        const ActorSlice& slice,
+        const std::string& order,
+        std::span<const std::byte> arguments
+    );
     void define(Slot& slot);
     void receive(Slot& slot, std::span<const std::byte> bytes, Rpc::Reply reply);
     void run();
@@ -203,7 +212,10 @@ void ActorMesh::State::define(Slot& slot) {
 
 void ActorMesh::State::receive(Slot& slot, std::span<const std::byte> bytes, Rpc::Reply reply) {
     const std::vector<Bytes> parts = unpack(bytes);
-    Message message = {&slot, to_text(parts.at(0)), parts.at(1), {}, std::move(reply)};
+    Message message = {&slot, {}, parts.at(1), {}, std::move(reply)};
+    if (const std::string order = to_text(parts.at(0)); order != kSave) {
+        message.endpoint = order.substr(1);
+    }
     std::string all;
     for (auto part = parts.begin() + 2; part != parts.end(); ++part) {
         message.waiting.insert(to_text(*part));
@@ -249,17 +261,16 @@ RpcResult ActorMesh::State::handle(const Message& message) {
     waiting.insert(slot.label);
     RpcResult result;
     try {
-        if (message.endpoint.empty()) {
+        if (!message.endpoint) {
             save(slot);
         } else {
-            result.answer = slot.actor->call(message.endpoint, message.arguments);
+            result.answer = slot.actor->call(*message.endpoint, message.arguments);
             if (++slot.handled == slot.snapshot_every) {
                 save(slot);
             }
         }
     } catch (...) {
-        const std::string what = message.endpoint.empty() ? "snapshot" : message.endpoint;
-        slot.failure = what + ": " + reason_now();
+        slot.failure = message.endpoint.value_or("snapshot") + ": " + reason_now();
         result = failed(slot.failure);
     }
     waiting = before;
@@ -319,6 +330,25 @@ void ActorMesh::State::start(Slot& slot) {
     }
 }
 
+ActorMesh::Call ActorMesh::State::send(
+    const std::string& name,
+    const ActorSlice& slice,
+    const std::string& order,
+    std::span<const std::byte> arguments
+) {
+    std::vector<Bytes> parts = {to_bytes(order), Bytes(arguments.begin(), arguments.end())};
+    for (const std::string& actor : waiting) {
+        parts.push_back(to_bytes(actor));
+    }
+    const Bytes message = pack(parts);
+    Call call = {.name = name};
+    for (const int place : places_of(dims, slice)) {
+        const Slot& slot = find(name, place);
+        call.answers[place] = rpc.rpc_async(slot.home, slot.label, message);
+    }
+    return call;
+}
+
 ActorMesh::ActorMesh(Rpc& rpc, std::vector<ActorDim> dims)
     : state_(std::make_unique<State>(rpc, std::move(dims))) {}
 
@@ -352,17 +382,7 @@ ActorMesh::Call ActorMesh::call_async(
     const std::string& endpoint,
     std::span<const std::byte> arguments
 ) {
-    std::vector<Bytes> parts = {to_bytes(endpoint), Bytes(arguments.begin(), arguments.end())};
-    for (const std::string& actor : state_->waiting) {
-        parts.push_back(to_bytes(actor));
-    }
-    const Bytes message = pack(parts);
-    Call call = {.name = name};
-    for (const int place : places_of(state_->dims, slice)) {
-        const Slot& slot = state_->find(name, place);
-        call.answers[place] = state_->rpc.rpc_async(slot.home, slot.label, message);
-    }
-    return call;
+    return state_->send(name, slice, ":" + endpoint, arguments);
 }
 
 std::map<int, Bytes> ActorMesh::wait(const Call& call) {
@@ -387,7 +407,7 @@ std::map<int, Bytes> ActorMesh::wait(const Call& call) {
 }
 
 void ActorMesh::snapshot(const std::string& name) {
-    wait(call_async(name, {}, "", {}));
+    wait(state_->send(name, {}, kSave, {}));
 }
 
 void ActorMesh::restart(const std::string& name, int place) {

@@ -94,7 +94,7 @@ class Line {
     void dial(const std::string& host, int port) {
         hang_up();
         addrinfo wanted{};
-        wanted.ai_family = AF_INET;
+        wanted.ai_family = AF_UNSPEC;
         wanted.ai_socktype = SOCK_STREAM;
         addrinfo* list = nullptr;
         const std::string where = host + ":" + std::to_string(port);
@@ -102,8 +102,12 @@ class Line {
         if (code != 0) {
             throw Error(where + ": " + gai_strerror(code));
         }
-        number_ = socket(list->ai_family, list->ai_socktype, 0);
-        const int failed = ::connect(number_, list->ai_addr, list->ai_addrlen);
+        int failed = -1;
+        for (const addrinfo* at = list; at != nullptr && failed != 0; at = at->ai_next) {
+            hang_up();
+            number_ = socket(at->ai_family, at->ai_socktype, 0);
+            failed = ::connect(number_, at->ai_addr, at->ai_addrlen);
+        }
         freeaddrinfo(list);
         if (failed != 0) {
             throw Error(where + ": " + std::strerror(errno));
