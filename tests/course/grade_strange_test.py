@@ -95,7 +95,11 @@ def make(folder):
 def grade(folder, out, **environment):
     due = folder.parent / "due.toml"
     due.write_text("due = 2026-12-01T23:59:00+01:00\nlost_per_day = 10\n")
-    words = [root / "shardlings", "grade", folder, "--out", out, "--jobs", "2", "--seed", "7", "--due", due]
+    try:  # where there can be no sandbox, as in a chroot, the rest is tried without
+        sandbox = subprocess.run(["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        sandbox = False
+    words = [root / "shardlings", "grade", folder, *([] if sandbox else ["--no-sandbox"]), "--out", out, "--jobs", "2", "--seed", "7", "--due", due]
     ended = subprocess.run(words, env={**os.environ, **environment}, capture_output=True, text=True, errors="replace", timeout=600)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
@@ -124,9 +128,6 @@ def look(out, said):
             json.loads(file.read_text())
 
 
-if subprocess.run(["sh", "-c", "command -v bwrap && bwrap --unshare-all --ro-bind / / true"], capture_output=True).returncode != 0:
-    print("no sandbox here")
-    sys.exit(77)
 if len(sys.argv) > 3:
     make(pathlib.Path(sys.argv[3]))
     sys.exit(0)

@@ -77,10 +77,12 @@ ranks || status=$?
 expect '--max-restarts is 0'
 rm -rf "$TMPDIR"/shardlings-launch-*
 
-script='trap "" TERM; [ $RANK = 0 ] || exit 2; sleep 0.5; echo "rank 0 speaks for all" >&2; exit 2'
+# the others end when rank 0 no longer ends by TERM
+script='if [ $RANK = 0 ]; then trap "" TERM; touch "$TMPDIR/deaf"; sleep 0.5; echo "rank 0 speaks for all" >&2; exit 2; fi
+    until [ -e "$TMPDIR/deaf" ]; do sleep 0.05; done; exit 2'
 ranks --nproc-per-node 3
 expect 'rank 0 speaks for all'
-rm -rf "$TMPDIR"/shardlings-launch-*
+rm -rf "$TMPDIR/deaf" "$TMPDIR"/shardlings-launch-*
 
 # --- where it meets
 
