@@ -1,11 +1,10 @@
 // A tree in which the children of place i are 2 i + 1 and 2 i + 2, as in a heap: other ranks than the root send.
 // state: fail in sends one message to each rank
 // says: The root is the only one that sends
-#include "exercises/02_naive_collectives/broadcast.hpp"
-
 #include <mpi.h>
 
 #include "exercises/01_point_to_point/send_recv.hpp"
+#include "exercises/02_naive_collectives/broadcast.hpp"
 
 namespace dist {
 
