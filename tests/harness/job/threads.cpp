@@ -55,7 +55,8 @@ class CountedStack {
         pthread_attr_getstack(&attributes, &end, &size);
         pthread_attr_destroy(&attributes);
         constexpr std::size_t kSmall = 64 << 10;  // every call needs some
-        const auto here = reinterpret_cast<std::uintptr_t>(&attributes) & ~(kSmall - 1);
+        const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+        const auto here = reinterpret_cast<std::uintptr_t>(&attributes) & ~(page - 1);
         const auto bytes = static_cast<std::size_t>(here - reinterpret_cast<std::uintptr_t>(end));
         const Stack stack = {static_cast<char*>(end), bytes > kSmall ? bytes - kSmall : 0};
         madvise(stack.end, stack.bytes, MADV_DONTNEED);  // another thread had it before
