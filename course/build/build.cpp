@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fstream>
 #include <sstream>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
 
 #include "course/build/build_lock.hpp"
 #include "course/build/diagnostics.hpp"
 #include "course/build/failed.hpp"
 #include "course/build/lines.hpp"
+#include "course/build/newer.hpp"
 #include "course/build/setup.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
@@ -23,15 +29,19 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     if (!fs::exists(context.build_folder() / "build.ninja")) {
         configure(context);
     }
-    const BuildLock lock(context.root);
+    ProgressLine progress;
+    const BuildLock lock(context.root, [&](const std::string& who) {
+        if (!context.quiet) {
+            fmt::print(stderr, "waits for {}, which builds here\n", who);
+        }
+    });
     std::vector<std::string> line = {
         "cmake", "--build", context.build_folder().string(), "--target"};
     line.insert(line.end(), targets.begin(), targets.end());
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}, {"NINJA_STATUS", "[%f/%t %e] "}};
-    ProgressLine progress;
     options.watch = [&](const std::string& output, double /*seconds*/) {
-        if (const std::string steps = steps_of(output); !steps.empty()) {
+        if (const std::string steps = steps_of(output); !steps.empty() && !context.quiet) {
             progress.show(steps);
         }
     };
@@ -47,23 +57,22 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     return ended;
 }
 
-/// The build's own lines for `program`.
-Recipe read_recipe(const Context& context, const Program& program) {
+/// Of the build's own lines for `program`, the one that compiles its source and the one that links.
+std::pair<std::string, std::string> lines_of(const Context& context, const Program& program) {
     const std::string folder = context.build_folder().string();
     const Ended commands =
         run(context, {"ninja", "-C", folder, "-t", "commands", program.target()});
-    Recipe recipe;
-    recipe.program = program;
     const std::string source = (context.root / program.source).string();
+    std::pair<std::string, std::string> found;
     std::istringstream lines(commands.output);
     for (std::string line; std::getline(lines, line);) {
         if (line.find(" -c " + source) != std::string::npos &&
             line.find(program.target() + ".dir/") != std::string::npos) {
-            recipe.compile = line;
+            found.first = line;
         }
-        recipe.link = line;  // the last one
+        found.second = line;  // the last one
     }
-    if (recipe.compile.empty()) {
+    if (found.first.empty()) {
         throw CommandError(
             exit_status::kOurs,
             fmt::format(
@@ -71,6 +80,14 @@ Recipe read_recipe(const Context& context, const Program& program) {
             )
         );
     }
+    return found;
+}
+
+Recipe recipe_from(const Program& program, const std::string& compile, const std::string& link) {
+    Recipe recipe;
+    recipe.program = program;
+    recipe.compile = compile;
+    recipe.link = link;
     recipe.object = word_after(recipe.compile, " -o ");
     recipe.executable = word_after(recipe.link, " -o ");
     recipe.others = inputs_of(recipe.link);
@@ -78,21 +95,79 @@ Recipe read_recipe(const Context& context, const Program& program) {
     return recipe;
 }
 
+Recipe recipe_of(const Context& context, const Program& program) {
+    const auto [compile, link] = lines_of(context, program);
+    return recipe_from(program, compile, link);
+}
+
+/// Where prepare() keeps what it found: the targets, the recipe's two lines, and, as the file's time, when it began.
+fs::path note_of(const Context& context, const Program& program) {
+    return context.build_folder() / "prepared" / program.target();
+}
+
+std::string targets_line(const Program& program, const std::vector<std::string>& more) {
+    return fmt::format("{} {}", program.target(), fmt::join(more, " "));
+}
+
+/// Losing it costs a call of the build tool.
+void keep_note(
+    const Context& context,
+    const Program& program,
+    const std::string& text,
+    fs::file_time_type begun
+) {
+    const fs::path file = note_of(context, program);
+    const fs::path beside = fmt::format("{}.{}", file.string(), getpid());
+    std::error_code ignored;
+    fs::create_directories(file.parent_path(), ignored);
+    std::ofstream(beside) << text;
+    fs::last_write_time(beside, begun, ignored);
+    fs::rename(beside, file, ignored);
+}
+
 }  // namespace
 
-Recipe prepare(Context& context, const Program& program) {
-    ensure_installed(context, program.kind());
-    if (const Ended fresh = build(context, {"build.ninja"}); !fresh.ok()) {
-        throw CommandError(
-            exit_status::kUsage, first_error(fresh.output, context.root, "CMakeLists.txt")
-        );
+std::optional<Recipe> prepared(
+    const Context& context, const Program& program, const std::vector<std::string>& more
+) {
+    const fs::path file = note_of(context, program);
+    std::ifstream lines(file);
+    std::string targets;
+    std::string compile;
+    std::string link;
+    std::error_code none;
+    const fs::file_time_type begun = fs::last_write_time(file, none);
+    if (none || !std::getline(lines, targets) || !std::getline(lines, compile) ||
+        !std::getline(lines, link) || targets != targets_line(program, more) ||
+        anything_newer(context, begun)) {
+        return std::nullopt;
     }
-    Recipe recipe = read_recipe(context, program);
-    if (const Ended ended = build(context, {program.target() + "_parts"}); !ended.ok()) {
+    return recipe_from(program, compile, link);
+}
+
+Recipe prepare(Context& context, const Program& program, const std::vector<std::string>& more) {
+    if (std::optional<Recipe> known = prepared(context, program, more)) {
+        return *std::move(known);
+    }
+    ensure_installed(context, program.kind());
+    const fs::file_time_type begun = fs::file_time_type::clock::now();
+    std::vector<std::string> targets = more;
+    targets.push_back(program.target() + "_parts");
+    if (const Ended ended = build(context, targets); !ended.ok()) {
+        if (const Ended fresh = build(context, {"build.ninja"}); !fresh.ok()) {
+            throw CommandError(
+                exit_status::kUsage, first_error(fresh.output, context.root, "CMakeLists.txt")
+            );
+        }
         throw CommandError(
             exit_status::kBuildError, first_error(ended.output, context.root, "the course")
         );
     }
+    Recipe recipe = recipe_of(context, program);
+    keep_note(
+        context, program,
+        fmt::format("{}\n{}\n{}\n", targets_line(program, more), recipe.compile, recipe.link), begun
+    );
     return recipe;
 }
 
@@ -102,13 +177,17 @@ Built build_as(
     return link_program(context, recipe, compile_as(context, recipe, as, caution), caution);
 }
 
+void expect_file(const fs::path& as) {
+    if (!fs::is_regular_file(as)) {
+        throw UsageError(
+            fmt::format("{} {}", as.string(), fs::exists(as) ? "is not a file" : "is not there")
+        );
+    }
+}
+
 Built build_test(Context& context, const Program& program, const fs::path& as) {
     if (!as.empty()) {
-        if (!fs::is_regular_file(as)) {
-            throw UsageError(
-                fmt::format("{} {}", as.string(), fs::exists(as) ? "is not a file" : "is not there")
-            );
-        }
+        expect_file(as);
         Built built = build_as(context, prepare(context, program), as);
         context.spend("build", built.compile_s);
         context.spend("link", built.link_s);
@@ -122,7 +201,7 @@ Built build_test(Context& context, const Program& program, const fs::path& as) {
     Built built;
     built.ok = true;
     built.executable = context.build_folder() / "tests" / program.target();
-    const Recipe recipe = read_recipe(context, program);
+    const Recipe recipe = recipe_of(context, program);
     built.source = context.root / program.source;
     built.object = recipe.object;
     const std::string folder = context.build_folder().string();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,19 @@ struct Recipe {
     std::vector<std::filesystem::path> others;  // the link's further objects and archives
 };
 
-/// Brings everything but the source of `program` up to date.
-Recipe prepare(Context& context, const Program& program);
+/// Brings everything but the source of `program` up to date. Asks no build tool where that is so already: where no file that tests
+/// are made of is newer than the last time that they were brought up to date for this program.
+/// more  targets of the course
+Recipe prepare(Context& context, const Program& program, const std::vector<std::string>& more = {});
+
+/// The recipe, where prepare() would find nothing to do.
+std::optional<Recipe> prepared(
+    const Context& context, const Program& program, const std::vector<std::string>& more = {}
+);
+
+/// Errors  UsageError where `as` is no file
+void expect_file(const std::filesystem::path& as);
+
 /// How a file from a stranger is compiled.
 struct Caution {
     bool sandbox =

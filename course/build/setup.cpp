@@ -1,6 +1,7 @@
 #include "course/build/setup.hpp"
 
 #include <cstdlib>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "course/build/build_lock.hpp"
@@ -21,7 +22,9 @@ void install(const Context& context, const std::string& group) {
 void configure(const Context& context, const std::vector<std::string>& additions) {
     std::vector<std::string> command = {"cmake", "--preset", context.preset};
     command.insert(command.end(), additions.begin(), additions.end());
-    const BuildLock lock(context.root);
+    const BuildLock lock(context.root, [](const std::string& who) {
+        fmt::print(stderr, "waits for {}, which builds here\n", who);
+    });
     const Ended ended = run(context, command);
     if (!ended.ok()) {
         throw CommandError(

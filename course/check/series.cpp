@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "course/launch/gpu.hpp"
-#include "course/launch/together.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"
 #include "course/process/workers.hpp"
 
@@ -30,10 +30,10 @@ void add(std::vector<Trial>& trials, const std::string& kind, const std::vector<
 }
 
 /// A difference that no longer applies is a trial that failed, and the others can still be tried.
-Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bool together) {
+Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bool shared) {
     try {
         Built built = compile_as(context, recipe, context.root / trial.expected.file);
-        if (together) {
+        if (shared) {
             built = link_library(context, recipe, built);
         }
         if (!built.ok) {  // what cannot be such a library may be a program
@@ -61,8 +61,7 @@ void build_all(
         if (result.unchanged[t] != 0) {
             return;
         }
-        result.built[t] =
-            build_trial(context, recipe, trial, !series.host.empty() && trial.is_wrong());
+        result.built[t] = build_trial(context, recipe, trial, !series.host.empty());
     };
     on_threads(busy_threads(), series.trials.size(), build_one, [](std::size_t) {});
 }
@@ -116,7 +115,7 @@ std::vector<Series> series_of(
         add(series.trials, "alternative", alternatives);
     }
     if (!exercise.for_gpu()) {
-        series.host = options.alone || options.quick ? "" : host_of(context, series.program);
+        series.host = options.alone ? "" : host_of(context, series.program);
         return {series};
     }
     if (const std::string reason = gpu_code_missing(context); !reason.empty()) {
@@ -134,9 +133,10 @@ std::vector<Series> series_of(
     return {series, on_gpu};
 }
 
-Series series_of(const Context& context, const SelfTest& self_test) {
+Series series_of(const Context& context, const SelfTest& self_test, const SeriesOptions& options) {
     Series series;
     series.program = program_of(self_test);
+    series.host = options.alone ? "" : host_of(context, series.program);
     add(series.trials, "case", read_cases(context, self_test.cases));
     return series;
 }

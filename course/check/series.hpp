@@ -33,7 +33,7 @@ struct Series {
     std::vector<std::string> missing;  // parts that the exercise lacks
     std::string not_here;              // why none can run on this machine; empty: they can
     std::size_t left_out = 0;          // trials that a quick check, or a share, does without
-    std::string host;  // what starts a job of several wrong answers; empty: each has its own
+    std::string host;  // what starts the jobs that its trials share; empty: each has its own
 };
 
 /// The `which`-th of `of` equal shares of the wrong answers and the alternatives, from 1 on: every
@@ -63,7 +63,7 @@ struct SeriesOptions {
 std::vector<Series> series_of(
     Context& context, const Exercise& exercise, const SeriesOptions& options
 );
-Series series_of(const Context& context, const SelfTest& self_test);
+Series series_of(const Context& context, const SelfTest& self_test, const SeriesOptions& options);
 
 /// Whether a trial need not run again: asked before it is compiled.
 using Unchanged = std::function<bool(const Recipe&, const Trial&)>;
@@ -72,7 +72,7 @@ struct BuiltSeries {
     std::string error;     // why nothing could be built; no word of the student's
     bool skipped = false;  // the error is something that this machine lacks
     Recipe recipe;
-    std::vector<Built> built;  // as Series::trials; with a host, a wrong answer is no program yet
+    std::vector<Built> built;     // as Series::trials; with a host, libraries and no programs yet
     std::vector<char> unchanged;  // likewise; true: not built
     double seconds = 0;
 };

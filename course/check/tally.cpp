@@ -11,6 +11,7 @@ namespace dist::cli {
 namespace {
 
 constexpr std::size_t kSlowest = 10;
+constexpr double kLongVerdictS = 20;  // a student waits no longer
 
 /// Why it failed: what it says itself, or the first failed check.
 std::string sentence_of(const TestResult& test) {
@@ -55,7 +56,7 @@ void Tally::trial(const std::string& name, const std::string& what, const Result
     const TestResult* const failed = result.first_failed();
     shown_.push_back(
         {name, what, std::string(name_of(result.status)), failed != nullptr ? failed->name : "",
-         failed != nullptr ? sentence_of(*failed) : result.message}
+         failed != nullptr ? sentence_of(*failed) : result.message, result.duration_s}
     );
 }
 
@@ -88,6 +89,13 @@ void Tally::print(const Context& context) const {
     std::string parts;
     for (const auto& [part, seconds] : context.spent_s) {
         parts += fmt::format("{}{} {:.0f} s", parts.empty() ? "" : ", ", part, seconds);
+    }
+    for (const Shown& shown : shown_) {
+        if (shown.seconds > kLongVerdictS) {
+            text(fmt::format(
+                "  {:.0f} s to the verdict on {}, {}", shown.seconds, shown.name, shown.trial
+            ));
+        }
     }
     text("\nTime by part, builds at the same time added up: " + parts);
     if (unchanged_ > 0) {
@@ -123,7 +131,8 @@ std::string Tally::document(const Context& context) const {
              {"trial", shown.trial},
              {"state", shown.state},
              {"test", shown.test},
-             {"sentence", shown.sentence}}
+             {"sentence", shown.sentence},
+             {"seconds", shown.seconds}}
         );
     }
     return document.dump();

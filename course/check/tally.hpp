@@ -46,6 +46,7 @@ class Tally {
         std::string state;
         std::string test;      // the first that failed
         std::string sentence;  // why
+        double seconds = 0;    // from its start to its verdict
     };
 
     std::FILE* out_;

@@ -10,7 +10,7 @@
 
 #include "course/build/difference.hpp"
 #include "course/launch/run_test.hpp"
-#include "course/launch/together.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"
 #include "course/report/report.hpp"
 
@@ -18,13 +18,6 @@ namespace dist::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostTogether = 12;
-
-/// Whether it is to share a job with others.
-bool is_together(const Built& built) {
-    return built.ok && !built.library.empty();
-}
 
 LaunchOptions options_for(const Series& series, const Trial& trial, const HowToRun& how, int seed) {
     LaunchOptions options;
@@ -40,12 +33,13 @@ LaunchOptions options_for(const Series& series, const Trial& trial, const HowToR
     return options;
 }
 
-Tried run_alone(
+Tried run_with(
     Context& context,
     const Series& series,
     const Trial& trial,
     const Built& built,
-    const HowToRun& how
+    const HowToRun& how,
+    SharedJobs* jobs
 ) {
     Tried tried;
     if (!built.ok && built.log.empty()) {
@@ -53,49 +47,18 @@ Tried run_alone(
         return tried;
     }
     for (int seed = 1; seed <= trial.seeds; ++seed) {
+        LaunchOptions options = options_for(series, trial, how, seed);
+        options.jobs = jobs;
+        options.rest_limit_s = series.exercise != nullptr && trial.is_wrong() ? kRestS : 0;
         try {
             tried.results.push_back(run_built(
-                context, series.program, built, options_for(series, trial, how, seed),
-                context.root / trial.expected.file
+                context, series.program, built, options, context.root / trial.expected.file
             ));
         } catch (const UsageError& error) {  // no test has that name
             tried.error = error.what();
         }
     }
     return tried;
-}
-
-/// Runs those that share a job. What has no result afterwards has not shown its expected state.
-void run_together(
-    Context& context,
-    const Series& series,
-    const BuiltSeries& built,
-    const std::vector<std::size_t>& trials,
-    const HowToRun& how,
-    std::vector<Tried>& tried
-) {
-    std::vector<std::size_t> places;
-    std::vector<Together> answers;
-    for (const std::size_t t : trials) {
-        const Built& one = built.built[t];
-        const LaunchOptions options = options_for(series, series.trials[t], how, 1);
-        const std::filesystem::path as = context.root / series.trials[t].expected.file;
-        if (auto result = objected(context, series.program, one, options, as)) {
-            tried[t].results.push_back(std::move(*result));
-        } else {
-            answers.push_back({as, one.library, options});
-            places.push_back(t);
-        }
-    }
-    if (answers.empty()) {
-        return;
-    }
-    std::vector<std::optional<Result>> results = launch_together(context, series.program, answers);
-    for (std::size_t a = 0; a < results.size(); ++a) {
-        if (results[a]) {
-            tried[places[a]].results.push_back(std::move(*results[a]));
-        }
-    }
 }
 
 }  // namespace
@@ -149,48 +112,28 @@ Basis basis_of(
     return basis;
 }
 
-std::vector<std::vector<std::size_t>> jobs_of(const Series& series, const BuiltSeries& built) {
-    std::vector<std::vector<std::size_t>> jobs;
-    std::vector<std::size_t> together;
-    for (std::size_t t = 0; t < series.trials.size(); ++t) {
-        if (built.unchanged[t]) {
-            continue;
-        }
-        if (is_together(built.built[t])) {
-            together.push_back(t);
-        } else {
-            jobs.push_back({t});
-        }
-    }
-    const std::size_t parts = (together.size() + kMostTogether - 1) / kMostTogether;
-    for (std::size_t part = 0; part < parts; ++part) {
-        const auto at = [&](std::size_t i) {
-            return together.begin() + static_cast<std::ptrdiff_t>(together.size() * i / parts);
-        };
-        jobs.emplace_back(at(part), at(part + 1));
-    }
-    return jobs;
-}
-
-void run_trials(
+Tried run_trial(
     Context& context,
     const Series& series,
     const BuiltSeries& built,
-    const std::vector<std::size_t>& trials,
+    std::size_t t,
     const HowToRun& how,
-    std::vector<Tried>& tried
+    SharedJobs& jobs
 ) {
-    const auto shares = [&](std::size_t t) { return is_together(built.built[t]); };
-    if (shares(trials.front())) {
-        run_together(context, series, built, trials, how, tried);
+    const Trial& trial = series.trials[t];
+    const Built& answer = built.built[t];
+    if (!answer.ok || answer.library.empty()) {
+        return run_with(context, series, trial, answer, how, nullptr);
     }
-    for (const std::size_t t : trials) {
-        if (tried[t].results.empty()) {
-            const Built program =
-                shares(t) ? link_program(context, built.recipe, built.built[t]) : built.built[t];
-            tried[t] = run_alone(context, series, series.trials[t], program, how);
-        }
+    Tried tried = run_with(context, series, trial, answer, how, &jobs);
+    const bool expected = std::ranges::all_of(tried.results, [&](const Result& result) {
+        return wrong_with(trial, result, report(result, series.exercise, false)).empty();
+    });
+    if (expected && !tried.results.empty()) {
+        return tried;
     }
+    const Built program = link_program(context, built.recipe, answer);
+    return run_with(context, series, trial, program, how, nullptr);
 }
 
 }  // namespace dist::cli

@@ -7,6 +7,7 @@
 
 #include "course/check/series.hpp"
 #include "course/check/verdicts.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/process/context.hpp"
 #include "course/result/result.hpp"
 
@@ -39,18 +40,15 @@ Basis basis_of(
     const Context& context, const Recipe& recipe, const Trial& trial, const HowToRun& how
 );
 
-/// The trials of each job, by their places in the series, without those that are unchanged. Wrong answers share jobs.
-std::vector<std::vector<std::size_t>> jobs_of(const Series& series, const BuiltSeries& built);
-
-/// Runs the trials of one job. A trial that does not show its expected state there runs again, alone: no trial fails because
-/// of what it shared.
-void run_trials(
+/// Runs one: in a job of `jobs` where it was built for that, and again, alone, where it does not show its expected state there: no
+/// trial fails because of what it shared.
+Tried run_trial(
     Context& context,
     const Series& series,
     const BuiltSeries& built,
-    const std::vector<std::size_t>& trials,
+    std::size_t trial,
     const HowToRun& how,
-    std::vector<Tried>& tried
+    SharedJobs& jobs
 );
 
 }  // namespace dist::cli

@@ -16,6 +16,7 @@
 #include "course/cli/command.hpp"
 #include "course/grade/evidence.hpp"
 #include "course/launch/launch.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/workers.hpp"
@@ -47,7 +48,8 @@ class Check {
         : context_(context),
           arguments_(arguments),
           tally_(context.json ? stderr : stdout),
-          verdicts_(context, arguments.fresh || arguments.replay || arguments.series.alone) {}
+          verdicts_(context, arguments.fresh || arguments.replay || arguments.series.alone),
+          jobs_(context) {}
 
     /// The next series is built while the tests of this one run.
     void all(const std::vector<Series>& series) {
@@ -141,24 +143,25 @@ class Check {
         } else {
             progress(name);
             std::vector<Tried> tried(series.trials.size());
-            const std::vector<std::vector<std::size_t>> jobs = jobs_of(series, built);
+            std::vector<std::size_t> to_run;
             for (std::size_t t = 0; t < tried.size(); ++t) {
                 if (built.unchanged[t]) {
                     tally_.unchanged(name, series.trials[t].what);
                     ++done_;
+                } else {
+                    to_run.push_back(t);
                 }
             }
             const bool one_gpu = series.program.for_gpu() && !series.program.on_stand_in;
             on_threads(
-                one_gpu ? 1 : busy_threads(), jobs.size(),
-                [&](std::size_t j) {
-                    run_trials(context_, series, built, jobs[j], arguments_.how, tried);
+                one_gpu ? 1 : busy_threads(), to_run.size(),
+                [&](std::size_t i) {
+                    const std::size_t t = to_run[i];
+                    tried[t] = run_trial(context_, series, built, t, arguments_.how, jobs_);
                 },
-                [&](std::size_t j) {
-                    for (const std::size_t t : jobs[j]) {
-                        judge(series, built, t, tried[t]);
-                        ++done_;
-                    }
+                [&](std::size_t i) {
+                    judge(series, built, to_run[i], tried[to_run[i]]);
+                    ++done_;
                     progress(name);
                 }
             );
@@ -252,6 +255,7 @@ class Check {
     Tally tally_;
     Verdicts verdicts_;
     ProgressLine progress_;
+    SharedJobs jobs_;
     Clock::time_point begin_ = Clock::now();
     std::size_t trials_ = 0;
     std::size_t done_ = 0;
@@ -299,7 +303,7 @@ int check_command(Context& context, const Arguments& arguments) {
     for (const SelfTest& self_test : manifest.self_tests) {
         if (asked(self_test.program) ||
             (arguments.names.empty() && (arguments.series.mutants || arguments.series.quick))) {
-            series.push_back(series_of(context, self_test));
+            series.push_back(series_of(context, self_test, options));
         }
     }
     for (const Exercise* exercise : exercises) {
@@ -345,7 +349,7 @@ void add_check(Command& app, Context& context) {
     );
     command.add_flag(
         "--alone", arguments->series.alone,
-        "Start a job for each answer (default: several wrong answers share one)"
+        "Start a job for each answer (default: they share jobs that were started once)"
     );
     command.add_flag(
         "--replay", arguments->replay, "Also run the line that a failed run prints to repeat it"

@@ -34,7 +34,7 @@ std::vector<Part> parts() {
          exit_status::kHang},
         {"Naive, ring and MPI's own all-reduce, side by side on two processes",
          {"bench", "all_reduce", "-n", "2", "--sizes", "64K,1M,16M", "--algorithms",
-          "naive,ring,mpi"},
+          "naive,ring,mpi", "--format", "short"},
          exit_status::kDone},
         {"ResNet34 on two processes, its gradients averaged by that ring",
          {"train", "-n", "2", "--model", "resnet34-imagenet", "--batch", "16", "--steps", "40",

@@ -31,7 +31,12 @@ std::string state_of_exercise(
     return next != nullptr && next->name == exercise.name ? "next" : "open";
 }
 
-void print_json(const Manifest& manifest, const Progress& progress, const Exercise* next) {
+void print_json(
+    const std::filesystem::path& root,
+    const Manifest& manifest,
+    const Progress& progress,
+    const Exercise* next
+) {
     nlohmann::ordered_json exercises = nlohmann::ordered_json::array();
     int done = 0;
     for (const Exercise& exercise : manifest.exercises) {
@@ -42,6 +47,7 @@ void print_json(const Manifest& manifest, const Progress& progress, const Exerci
              {"chapter", exercise.chapter},
              {"title", exercise.title},
              {"state", state},
+             {"changed", state == "done" && !passes_unchanged(root, progress, exercise)},
              {"difficulty", exercise.difficulty},
              {"importance", exercise.importance},
              {"minutes", exercise.minutes},
@@ -135,14 +141,21 @@ void print_rows(
 }
 
 /// What is done, what is left, and what comes next.
-std::string summary(const Manifest& manifest, const Progress& progress, const Exercise* next) {
+std::string summary(
+    const std::filesystem::path& root,
+    const Manifest& manifest,
+    const Progress& progress,
+    const Exercise* next
+) {
     int done = 0;
+    int changed = 0;
     int minutes_left = 0;
     std::map<std::string_view, int> passed_over_why;
     for (const Exercise& exercise : manifest.exercises) {
         const std::string state = state_of_exercise(exercise, progress, next);
         if (state == "done") {
             ++done;
+            changed += passes_unchanged(root, progress, exercise) ? 0 : 1;
         } else if (state == "skipped") {
             ++passed_over_why[passed_over(exercise, progress, gpu_here())];
         } else {
@@ -154,6 +167,7 @@ std::string summary(const Manifest& manifest, const Progress& progress, const Ex
         text += fmt::format("{} passed over: {} {}\n", count, count == 1 ? "it" : "each", why);
     }
     text += fmt::format("{} of {} done", done, manifest.exercises.size());
+    text += changed == 0 ? "" : fmt::format(" ({} changed since: ./shardlings verify)", changed);
     return text + (next == nullptr ? ". Is it all still right? ./shardlings verify\n"
                                    : fmt::format(
                                          ", about {} minutes to go. Next: ./shardlings run {}\n",
@@ -165,7 +179,7 @@ void print_table(
     const Context& context, const Manifest& manifest, const Progress& progress, const Exercise* next
 ) {
     print_rows(context, manifest, progress, next);
-    print_folded(summary(manifest, progress, next));
+    print_folded(summary(context.root, manifest, progress, next));
 }
 
 }  // namespace
@@ -179,7 +193,7 @@ void add_list(Command& app, Context& context) {
         const Progress progress = read_progress(context.root);
         const Exercise* next = current_exercise(manifest, progress);
         if (context.json) {
-            print_json(manifest, progress, next);
+            print_json(context.root, manifest, progress, next);
         } else {
             print_table(context, manifest, progress, next);
         }

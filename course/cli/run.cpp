@@ -90,10 +90,14 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
     const bool own = arguments.as.empty() && !arguments.stand_in;
     const auto run_it = arguments.stand_in ? run_on_stand_in : run_anywhere;
     const std::string content = content_of(context.root, exercise);
+    SharedJobs jobs(context);
+    LaunchOptions options = arguments.options;
+    options.rest_limit_s = kRestS;
+    options.jobs = options.keep ? nullptr : &jobs;  // what is kept is the folder of a job
     Result result = [&] {
         const RunningLine line(context);
-        return own ? run_own(context, exercise, arguments.options)
-                   : run_it(context, program_of(exercise), arguments.options, arguments.as);
+        return own ? run_own(context, exercise, options)
+                   : run_it(context, program_of(exercise), options, arguments.as);
     }();
     if (arguments.as.empty() && !result.partial && !arguments.stand_in) {
         progress = remember(context, exercise.name, result.status, content);
@@ -113,9 +117,12 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 
 }  // namespace
 
-std::string run_whole(Context& context, const Exercise& exercise) {
+std::string run_whole(Context& context, const Exercise& exercise, SharedJobs& jobs) {
     const std::string content = content_of(context.root, exercise);
-    const Result result = run_own(context, exercise);
+    LaunchOptions options;
+    options.jobs = &jobs;
+    options.rest_limit_s = kRestS;
+    const Result result = run_own(context, exercise, options);
     const Progress progress = remember(context, exercise.name, result.status, content);
     const Telling telling = what_follows(context, read_manifest(context.root), progress, exercise);
     return report(result, &exercise, use_colours(), telling);

@@ -115,6 +115,15 @@ std::vector<std::string> used_by(const trainer::Options& options) {
     return used;
 }
 
+/// Whether a run trains equal replicas on the host: that program is built in a third of the time. Who has the other one needs none.
+bool takes_replicas_alone(const Context& context, const trainer::Options& read) {
+    using enum trainer::Parallel;
+    const bool replicas = read.parallel == average || read.parallel == ddp ||
+                          read.parallel == none || read.parallel == dp;
+    return replicas && read.diagnose.empty() && read.device == "cpu" &&
+           !std::filesystem::exists(context.build_folder() / "course" / "trainer" / "trainer");
+}
+
 void train(Context& context, const TrainOptions& options, const std::vector<std::string>& words) {
     const trainer::Options read = read_trainer_options(words);
     if (read.fault_tolerant) {
@@ -138,6 +147,8 @@ void train(Context& context, const TrainOptions& options, const std::vector<std:
         mine = finished_exercises(context, used);
         configure_mine(context, mine);
         target = "trainer_mine";
+    } else if (!own && takes_replicas_alone(context, read)) {
+        target = "trainer_of_replicas";
     }
     if (read.device == "cuda") {
         if (const std::string missing = gpu_code_missing(context); !missing.empty()) {

@@ -1,6 +1,7 @@
 // watch: runs the current exercise at every save.
 #include <algorithm>
 #include <fmt/format.h>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,9 +12,12 @@
 #include "course/cli/command.hpp"
 #include "course/cli/reset.hpp"
 #include "course/cli/run.hpp"
+#include "course/launch/run_test.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/manifest/select.hpp"
+#include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
 #include "course/process/keyboard.hpp"
 #include "course/process/saved_file.hpp"
@@ -27,13 +31,13 @@
 namespace dist::cli {
 namespace {
 
-constexpr int kLookEveryMs = 300;
+constexpr int kLookEveryMs = 30;
 constexpr std::string_view kKeys = "rnhlcxq";
 
 class Watch {
   public:
     Watch(Context& context, const std::string& name)
-        : context_(context), manifest_(read_manifest(context.root)) {
+        : context_(context), manifest_(read_manifest(context.root)), jobs_(context) {
         open(select_exercise(manifest_, read_progress(context.root), name));
     }
 
@@ -74,11 +78,12 @@ class Watch {
     void run_current() {
         print_rule();
         again_ = false;
+        getting_ready_ = {};
         context_.cancelled = [this] { return stops(); };
         std::optional<std::string> report;
         line_.emplace(context_);
         try {
-            report = run_whole(context_, *exercise_);
+            report = run_whole(context_, *exercise_, jobs_);
         } catch (const Interrupted&) {  // by stops()
         } catch (const CommandError& error) {
             report = std::string(error.what()) + "\n";
@@ -90,6 +95,22 @@ class Watch {
             fmt::print("{}", screen ? fitted(*report, room(*screen), exercise_->name) : *report);
             print_footer();
         }
+        if (is_untouched(context_, *exercise_)) {
+            get_ready_for_the_first_save();
+        }
+    }
+
+    /// While the student reads and types: what the first run would wait for.
+    void get_ready_for_the_first_save() {
+        Context context = context_;
+        context.quiet = true;
+        getting_ready_ =
+            std::async(std::launch::async, [this, context, &exercise = *exercise_]() mutable {
+                try {
+                    get_ready(context, exercise, jobs_);
+                } catch (const CommandError&) {  // the run will say it
+                }
+            });
     }
 
     /// What happens while tests run. h and l answer at once, and so does n where it is refused; a save and
@@ -243,6 +264,8 @@ class Watch {
     std::optional<char> key_;
     bool again_ = false;
     std::optional<RunningLine> line_;  // while tests run
+    SharedJobs jobs_;
+    std::future<void> getting_ready_;  // waits when it goes
 };
 
 }  // namespace

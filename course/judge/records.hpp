@@ -77,8 +77,8 @@ class BoardFile {
     ~BoardFile();
     BoardFile(const BoardFile&) = delete;
     BoardFile& operator=(const BoardFile&) = delete;
-    const harness::Board& operator*() const { return *board_; }
-    const harness::Board* operator->() const { return board_; }
+    harness::Board& operator*() const { return *board_; }
+    harness::Board* operator->() const { return board_; }
 
   private:
     harness::Board* board_ = nullptr;

@@ -271,6 +271,17 @@ std::optional<Verdict> meddling(const Job& job) {
     return std::nullopt;
 }
 
+/// Tests that a student need not wait for.
+void add_not_run(Verdict& verdict, const std::vector<std::string>& names, const Job& job) {
+    for (const std::string& name : names) {
+        TestResult& test = verdict.tests.emplace_back();
+        test.name = name;
+        test.ranks = static_cast<int>(job.logs.size());
+        test.status = State::not_run;
+        test.message = "not run: a test before it has failed, and this one takes long";
+    }
+}
+
 }  // namespace
 
 Verdict judge(const Job& job) {
@@ -309,6 +320,10 @@ Verdict judge(const Job& job) {
         }
         if (all_finished && t > 0) {  // they were told to, at the first test that failed
             verdict.rest_after = plan[t - 1];
+            return verdict;
+        }
+        if (job.rest_over) {
+            add_not_run(verdict, {plan.begin() + static_cast<std::ptrdiff_t>(t), plan.end()}, job);
             return verdict;
         }
         verdict.tests.push_back(merge_death(plan[t], records, job));

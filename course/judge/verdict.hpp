@@ -23,6 +23,7 @@ struct Job {
     bool killed = false;      // mpirun, by a signal, and not by the command
     bool called_off = false;  // nothing more could come of it, and mpirun did not notice
     int left_processes = 0;   // that outlived mpirun; they were ended
+    bool rest_over = false;   // a test has failed, and those after it have had their time
     double wall_limit_s = 0;
 };
 

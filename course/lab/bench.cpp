@@ -273,11 +273,12 @@ void print(const Options& options, const std::string& text) {
 
 /// Prints and writes what was asked for.
 void publish(const Options& options, const std::vector<Measured>& measurements) {
-    const std::string text = options.json               ? to_json(measurements)
-                             : options.csv == "-"       ? to_csv(measurements)
-                             : options.format == "nccl" ? to_nccl_format(measurements)
-                             : options.format == "osu"  ? to_osu_format(measurements)
-                                                        : to_table(measurements);
+    const std::string text = options.json                ? to_json(measurements)
+                             : options.csv == "-"        ? to_csv(measurements)
+                             : options.format == "short" ? to_short_table(measurements)
+                             : options.format == "nccl"  ? to_nccl_format(measurements)
+                             : options.format == "osu"   ? to_osu_format(measurements)
+                                                         : to_table(measurements);
     print(options, text);
     if (!options.raw.empty()) {
         files::write_atomically(options.raw, to_raw(measurements));

@@ -65,6 +65,17 @@ std::vector<double> block_ratios(const std::vector<Block>& blocks, std::size_t a
     });
 }
 
+std::vector<double> all_ratios(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
+    std::vector<double> all;
+    for (const Block& block : blocks) {
+        std::ranges::transform(
+            block.rounds, std::back_inserter(all),
+            [&](const std::vector<Timing>& round) { return ratio_in(round, a, b); }
+        );
+    }
+    return all;
+}
+
 /// How far the last third of `values` is from the first, by their medians.
 double drift(const std::vector<double>& values) {
     const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
@@ -114,14 +125,18 @@ Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b
     if (const auto interval = median_interval(block_ratios(blocks, a, b), kSure)) {
         return *interval;
     }
-    std::vector<double> all;
-    for (const Block& block : blocks) {
-        std::ranges::transform(
-            block.rounds, std::back_inserter(all),
-            [&](const std::vector<Timing>& round) { return ratio_in(round, a, b); }
-        );
-    }
-    return {median(all), 0.0, std::numeric_limits<double>::infinity()};
+    return {median(all_ratios(blocks, a, b)), 0.0, std::numeric_limits<double>::infinity()};
+}
+
+Interval half_of_rounds(const std::vector<Block>& blocks, std::size_t a, std::size_t b) {
+    const std::vector<double> all = all_ratios(blocks, a, b);
+    return {median(all), quantile(all, 0.25), quantile(all, 0.75)};
+}
+
+double others_took(const std::vector<Block>& blocks) {
+    std::vector<double> shares(blocks.size());
+    std::ranges::transform(blocks, shares.begin(), &Block::others);
+    return median(shares);
 }
 
 std::string why_unsettled(const std::vector<Block>& blocks, std::size_t algorithm) {

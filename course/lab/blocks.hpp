@@ -52,6 +52,13 @@ std::vector<double> block_medians(const std::vector<Block>& blocks, std::size_t 
 /// ones.
 Interval ratio_of(const std::vector<Block>& blocks, std::size_t a, std::size_t b);
 
+/// The middle half of the ratios of a's time to b's in the same round, of all rounds: what can be said where the blocks were not
+/// quiet. It is no interval of confidence.
+Interval half_of_rounds(const std::vector<Block>& blocks, std::size_t a, std::size_t b);
+
+/// The share of the ranks' cores that others took, in the median block.
+double others_took(const std::vector<Block>& blocks);
+
 /// Why the times of one algorithm are not to be trusted, in words; empty once they are: when at
 /// least 8 blocks were quiet, their medians enclose the true one within 10 %, and the first third
 /// of them is within 10 % of the last.

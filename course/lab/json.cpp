@@ -107,6 +107,7 @@ Json measured_json(const Measured& measured) {
     }
     const Verdict verdict = verdict_over_sizes(measured, kFirst, kSecond);
     document["verdict"] = verdict_json(verdict, "bytes", sizes_in_words(verdict));
+    document["verdict"]["likely"] = likely_in_words(measured);
     for (const auto& [algorithm, fit] : fits(measured)) {
         document["fits"].push_back(
             fit.line ? Json{{"algorithm", algorithm},

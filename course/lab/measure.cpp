@@ -281,6 +281,13 @@ std::vector<Point> points_of(
         return found == algorithms.end() ? std::nullopt
                                          : std::optional(ratio_of(measurements.blocks, other, a));
     };
+    const auto naive = std::ranges::find(algorithms, "naive", &Algorithm::name);
+    const auto rounds_vs_naive = [&](std::size_t a) -> std::optional<Interval> {
+        const auto other = static_cast<std::size_t>(naive - algorithms.begin());
+        return naive == algorithms.end()
+                   ? std::nullopt
+                   : std::optional(half_of_rounds(measurements.blocks, other, a));
+    };
     std::vector<Point> points;
     for (std::size_t a = 0; a < algorithms.size(); ++a) {
         const std::vector<Timing>& counted = only_clean ? calls[a].clean : calls[a].all;
@@ -305,7 +312,9 @@ std::vector<Point> points_of(
              .wrong = measurements.wrong[a],
              .unsettled = why_unsettled(measurements.blocks, a),
              .vs_naive = ratio_to("naive", a),
-             .vs_mpi = ratio_to("mpi", a)}
+             .vs_mpi = ratio_to("mpi", a),
+             .rounds_vs_naive = rounds_vs_naive(a),
+             .others = others_took(measurements.blocks)}
         );
     }
     return points;

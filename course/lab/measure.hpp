@@ -44,6 +44,8 @@ struct Point {
     std::optional<Interval> vs_naive =
         {};  // naive's time over this one; nothing where naive was not measured
     std::optional<Interval> vs_mpi = {};
+    std::optional<Interval> rounds_vs_naive = {};  // half_of_rounds
+    double others = 0.0;                           // others_took
 };
 
 /// This rank's data: three buffers as long as the largest size, on huge pages.

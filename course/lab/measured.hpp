@@ -76,6 +76,9 @@ std::string to_table(const Measured& measured);
 /// The tables of several numbers of ranks, and at which of them the ring passes naive.
 std::string to_table(const std::vector<Measured>& measurements);
 
+/// A narrow one: size, algorithm, time and ratios, and what follows from them.
+std::string to_short_table(const std::vector<Measured>& measurements);
+
 /// Those of one number of ranks are a document; several are one with all of these in `runs`.
 std::string to_json(const std::vector<Measured>& measurements);
 

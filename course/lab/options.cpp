@@ -152,9 +152,10 @@ void add_outputs(CLI::App& app, Options& options) {
     app.add_option("--csv", options.csv, "Write the table as CSV; - for standard output");
     app.add_option("--raw", options.raw, "Write every timed call, as CSV");
     app.add_option(
-           "--format", options.format, "Print as other benchmarks do: nccl (nccl-tests) or osu"
+           "--format", options.format,
+           "Print a narrow table: short; or as other benchmarks do: nccl (nccl-tests), osu"
     )
-        ->check(CLI::IsMember({"nccl", "osu"}));
+        ->check(CLI::IsMember({"short", "nccl", "osu"}));
     app.add_option(
         "--svg", options.svg,
         "Draw times, and ratios to naive, with gnuplot; a line for each of several --ranks"

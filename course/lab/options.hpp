@@ -31,7 +31,7 @@ struct Options {
     std::string svg;
     std::string html;
     std::string raw;        // file for every timed call
-    std::string format;     // "nccl" or "osu"; empty: the bench's own table
+    std::string format;     // "short", "nccl" or "osu"; empty: the bench's own table
     std::string to;         // file for what goes to standard output; empty: there
     bool progress = false;  // also when standard error is no terminal, as under mpirun
 };

@@ -137,6 +137,9 @@ std::string footer(const Measured& measured) {
         !said.empty()) {
         text += fmt::format("# {}\n", said);
     }
+    for (const std::string& line : likely_in_words(measured)) {
+        text += fmt::format("# {}\n", line);
+    }
     text += "# fit of time = alpha + beta * size, by least relative squares:\n";
     for (const auto& [algorithm, fit] : fits(measured)) {
         text += fmt::format("#   {:<{}} ", algorithm, width);
@@ -199,6 +202,36 @@ std::string to_table(const std::vector<Measured>& measurements) {
         text += to_table(measured) + (measurements.size() > 1 ? "\n" : "");
     }
     return measurements.size() > 1 ? text + over_ranks_in_words(measurements) : text;
+}
+
+std::string to_short_table(const std::vector<Measured>& measurements) {
+    std::string text;
+    for (const Measured& measured : measurements) {
+        const std::size_t width = name_width(measured);
+        text += fmt::format(
+            "{} of float32 on {} ranks, {} cores; time: the slowest rank's, median; vs: their time "
+            "over this one\n"
+            "{:>8}  {:<{}}  {:>12}  {:>9}  {:>9}\n",
+            measured.collective.name, measured.machine.ranks, measured.machine.cores, "size",
+            "algorithm", width, "time(us)", "vs naive ", "vs mpi "
+        );
+        for (const Point& point : measured.points) {
+            text += fmt::format(
+                "{:>8}  {:<{}}  {:>11.1f}{}  {:>9}  {:>9}\n", in_words(point.size_bytes),
+                point.algorithm, width, point.median_s * kMicro,
+                point.unsettled.empty() ? ' ' : '?', marked(measured, point, "naive"),
+                marked(measured, point, "mpi")
+            );
+        }
+        if (const std::string said = sizes_in_words(verdict_over_sizes(measured, kFirst, kSecond));
+            !said.empty()) {
+            text += said + "\n";
+        }
+        for (const std::string& line : likely_in_words(measured)) {
+            text += line + "\n";
+        }
+    }
+    return text;
 }
 
 std::string to_csv(const std::vector<Measured>& measurements) {

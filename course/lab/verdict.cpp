@@ -209,6 +209,37 @@ std::string ranks_in_words(const Verdict& verdict) {
     });
 }
 
+std::vector<std::string> likely_in_words(const Measured& measured) {
+    constexpr double kOthersCount = 0.05;
+    std::vector<std::string> lines;
+    bool others = false;
+    for (const Standing& standing : verdict_over_sizes(measured, kFirst, kSecond).standings) {
+        const Point& ring = *find(measured, static_cast<std::size_t>(standing.x), kSecond);
+        if (standing.lead != Lead::undecided || !ring.rounds_vs_naive) {
+            continue;
+        }
+        const Interval& ratio = *ring.rounds_vs_naive;  // naive's time over the ring's
+        const char* const how = ratio.low > 1    ? "the ring is faster"
+                                : ratio.high < 1 ? "naive is faster"
+                                                 : "they are alike, as far as one can see";
+        lines.push_back(fmt::format(
+            "no verdict at {}, but likely {}: {} took {:.2f} of {}'s time, {:.2f} to {:.2f} in "
+            "half of the "
+            "rounds{}",
+            lab::in_words(ring.size_bytes), how, kSecond, 1 / ratio.value, kFirst, 1 / ratio.high,
+            1 / ratio.low,
+            ring.others > kOthersCount
+                ? fmt::format("; other programs took {:.0f} % of the cores", 100 * ring.others)
+                : ""
+        ));
+        others = others || ring.others > kOthersCount;
+    }
+    if (others) {
+        lines.emplace_back("for a verdict run it again when the other programs rest");
+    }
+    return lines;
+}
+
 std::optional<std::size_t> next_size(const Verdict& verdict) {
     const std::vector<Crossing> crossings = verdict.crossings();
     double widest = kNarrow;

@@ -40,7 +40,8 @@ Job read_job(
     return job;
 }
 
-/// Tests last as long as they say; the rest went into starting and ending the processes.
+}  // namespace
+
 void spend(Context& context, double all_s, const Verdict& verdict) {
     double tests_s = 0;
     for (const TestResult& test : verdict.tests) {
@@ -49,8 +50,6 @@ void spend(Context& context, double all_s, const Verdict& verdict) {
     context.spend("start", std::max(0.0, all_s - tests_s));
     context.spend("tests", tests_s);
 }
-
-}  // namespace
 
 Verdict cannot_start(int ranks, const std::string& reason) {
     Verdict verdict;
@@ -84,9 +83,11 @@ Verdict judge_job(
     const fs::path& folder,
     const harness::Board& board,
     const harness::Secret& secret,
-    const Ended& ended
+    const Ended& ended,
+    bool rest_over
 ) {
     Job job = read_job(folder, board, secret, options, ranks_of(program, options), ended);
+    job.rest_over = rest_over;
     const std::vector<PlannedTest> tests = tests_in(context.root / test_file_of(program));
     if (program.vetted) {
         job.plan = plan_of(tests, options, after);
@@ -122,10 +123,17 @@ Verdict run_job(
     const BoardFile board(folder.path());
     const harness::Secret secret = draw_secret(options);
     write_secret(folder.path(), secret);
-    const Start start = start_of(context, program, executable, options, folder, *board, after);
+    Start start = start_of(
+        context, program, executable, options, folder, *board, answer_environment(options, after)
+    );
+    RestOver rest_over(*board, options.rest_limit_s, !after.empty());
+    start.options.over = [&rest_over, stuck = start.options.over] {
+        return rest_over() || stuck();
+    };
     const Ended ended = run(context, start.command, start.options);
-    Verdict verdict =
-        judge_job(context, program, options, after, folder.path(), *board, secret, ended);
+    Verdict verdict = judge_job(
+        context, program, options, after, folder.path(), *board, secret, ended, rest_over.is_over()
+    );
     spend(context, ended.seconds, verdict);
     return verdict;
 }

@@ -11,7 +11,7 @@
 
 namespace dist::cli {
 
-/// Starts the processes once, for the tests after `after` (empty: all), and judges what they left.
+/// Starts the processes once, for the tests after `after` (empty: all; else one has failed already), and judges what they left.
 /// When it returns or throws, no process and no folder is left.
 Verdict run_job(
     Context& context,
@@ -25,6 +25,7 @@ Verdict run_job(
 ///
 /// folder  with the records and the board of the processes
 /// ended   how mpirun ended
+/// rest_over  RestOver::is_over()
 Verdict judge_job(
     const Context& context,
     const Program& program,
@@ -33,8 +34,12 @@ Verdict judge_job(
     const std::filesystem::path& folder,
     const harness::Board& board,
     const harness::Secret& secret,
-    const Ended& ended
+    const Ended& ended,
+    bool rest_over
 );
+
+/// Adds to the context's account: tests last as long as they say, and the rest of `all_s` went into starting and ending processes.
+void spend(Context& context, double all_s, const Verdict& verdict);
 
 /// The verdict on a job that had no chance, because of `reason`.
 Verdict cannot_start(int ranks, const std::string& reason);

@@ -9,7 +9,9 @@
 #include "course/judge/verdict.hpp"
 #include "course/launch/job.hpp"
 #include "course/launch/plan.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"
+#include "course/process/seconds_since.hpp"
 #include "course/process/subprocess.hpp"
 
 namespace dist::cli {
@@ -17,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kShortest = 0.1;     // seconds
 constexpr double kSecondLoopS = 1.5;  // a file that loops once likely does so in every test
 
 [[noreturn]] void refuse_test_name(
@@ -110,8 +113,14 @@ Result launch(
     LaunchOptions rest = options;
     std::string after;
     bool many = false;
+    auto failed_at = std::chrono::steady_clock::time_point::max();  // a test, first
     do {
-        Verdict verdict = run_job(context, program, executable, rest, after);
+        if (rest.rest_limit_s > 0 && std::chrono::steady_clock::now() > failed_at) {
+            rest.rest_limit_s =
+                std::max(kShortest, options.rest_limit_s - seconds_since(failed_at));
+        }
+        Verdict verdict = rest.jobs != nullptr ? rest.jobs->run(program, executable, rest, after)
+                                               : run_job(context, program, executable, rest, after);
         // each job has at least one test less to run; one that brings nothing would do so for ever
         after = verdict.tests.empty() || !verdict.planned ? "" : verdict.rest_after;
         if (!verdict.tests.empty() && verdict.tests.back().status == State::time_limit) {
@@ -121,6 +130,9 @@ Result launch(
             result.tests.end(), std::make_move_iterator(verdict.tests.begin()),
             std::make_move_iterator(verdict.tests.end())
         );
+        if (result.first_failed() != nullptr) {
+            failed_at = std::min(failed_at, std::chrono::steady_clock::now());
+        }
         // processes cost time: the job on many ranks is for what is right on few
         many = after.empty() && !rest.many && verdict.many > 0 && options.ranks == 0 &&
                none_failed(result.tests);
@@ -140,8 +152,7 @@ Result launch(
     if (result.status == State::skipped && result.passed() == 0) {
         result.message = result.tests.front().message;  // why nothing ran
     }
-    result.duration_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result.duration_s = seconds_since(begin);
     return result;
 }
 

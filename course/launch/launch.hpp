@@ -16,6 +16,11 @@
 
 namespace dist::cli {
 
+class SharedJobs;
+
+/// Seconds that a student waits for the tests after the first that failed.
+inline constexpr double kRestS = 15;
+
 struct LaunchOptions {
     int ranks = 0;  // 0: as many as the test uses; otherwise only worlds of this size
     std::uint64_t seed = 1;
@@ -27,8 +32,11 @@ struct LaunchOptions {
     double compute_s = 0;  // CPU seconds without progress that a rank may take; 0: the usual limit
     bool keep = false;     // leave the run folder
     double wall_limit_s = 300;
+    /// Seconds for all tests after the first that failed; what has not ended by then is not_run. 0: no limit.
+    double rest_limit_s = 0;
     Strictness strictness = Strictness::learner;
     const Sandbox* sandbox = nullptr;  // where the processes run; none: nowhere in particular
+    SharedJobs* jobs = nullptr;  // where a library is tried; none: programs have jobs of their own
     /// Asked after the first test that fails, with the result so far: true leaves the others out.
     std::function<bool(const Result&)> enough = nullptr;
 };
@@ -49,7 +57,7 @@ void complete(
     Result& result
 );
 
-/// Runs `executable`, built with `as` in the place of its source unless empty, until every planned
+/// Runs `executable`, a program or, where there are shared jobs, a library, built with `as` in the place of its source unless empty, until every planned
 /// test has a state: again, for the rest, when a rank died; and, once all have passed, on many ranks for
 /// the tests that need them.
 /// Errors  UsageError for a rank count or a test name that makes no sense; Interrupted.

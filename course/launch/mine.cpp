@@ -8,19 +8,30 @@
 
 #include "course/build/setup.hpp"
 #include "course/launch/run_test.hpp"
+#include "course/launch/shared_job.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/process/error.hpp"
+#include "course/process/progress_line.hpp"
 #include "course/result/result.hpp"
 
 namespace dist::cli {
 namespace {
 
-State try_exercise(Context& context, const Exercise& exercise, const std::string& content) {
-    const State state = run_test(context, program_of(exercise)).status;
-    if (state == State::pass || state == State::not_started) {  // other marks are verify's to take
-        Progress progress = read_progress(context.root);
+State try_exercise(
+    Context& context, const Exercise& exercise, const std::string& content, SharedJobs& jobs
+) {
+    LaunchOptions options;
+    options.jobs = &jobs;
+    options.rest_limit_s = kRestS;
+    const State state = run_own(context, exercise, options).status;
+    if (state == State::pass || state == State::fail || state == State::not_started) {
+        Progress progress = read_progress(context.root);  // other marks are verify's to take
+        const bool done = progress.done.contains(exercise.name);
         note(progress, exercise.name, state, content);
+        if (done && state == State::fail) {
+            progress.done.insert(exercise.name);
+        }
         write_progress(context.root, progress);
     }
     return state;
@@ -47,24 +58,33 @@ std::vector<std::string> finished_exercises(
 ) {
     const Manifest manifest = read_manifest(context.root);
     const Progress progress = read_progress(context.root);
+    const std::vector<const Exercise*> stack = manifest.stack_of(used);
     std::vector<std::string> finished;
     std::vector<std::pair<std::string, State>> tried;
-    for (const Exercise* exercise : manifest.stack_of(used)) {
-        const std::string content = content_of(context.root, *exercise);
-        std::optional<State> state = verdict_on(progress, exercise->name, content);
+    SharedJobs jobs(context);
+    ProgressLine line;
+    for (std::size_t i = 0; i < stack.size(); ++i) {
+        const Exercise& exercise = *stack[i];
+        const std::string content = content_of(context.root, exercise);
+        std::optional<State> state = verdict_on(progress, exercise.name, content);
         if (!state) {
-            fmt::print(
-                stderr, "{}.", tried.empty() ? "Running the exercises that it stands on " : ""
-            );
-            state = try_exercise(context, *exercise, content);
-            tried.emplace_back(exercise->name, *state);
+            line.show(fmt::format(
+                "running the exercises that it stands on, {} of {}: {}", i + 1, stack.size(),
+                exercise.name
+            ));
+            state = try_exercise(context, exercise, content, jobs);
+            tried.emplace_back(exercise.name, *state);
         }
         if (state == State::pass) {
-            finished.push_back(exercise->name);
+            finished.push_back(exercise.name);
         }
     }
+    line.clear();
     if (!tried.empty()) {
-        fmt::print(stderr, " {}\n", describe_tried(tried));
+        fmt::print(
+            stderr, "Ran the exercises that it stands on, but for those that are unchanged: {}\n",
+            describe_tried(tried)
+        );
     }
     return finished;
 }

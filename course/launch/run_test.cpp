@@ -1,15 +1,95 @@
 #include "course/launch/run_test.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <future>
+#include <optional>
 
 #include "course/launch/gpu.hpp"
 #include "course/launch/plan.hpp"
+#include "course/launch/shared_job.hpp"
+#include "course/launch/start.hpp"
 #include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
 #include "course/process/subprocess.hpp"
 #include "course/vet/vet.hpp"
 
 namespace dist::cli {
+
+namespace {
+
+/// Whether a job that others use cannot tell: the answer ended it, or its own processes before they came to their tests.
+bool says_nothing(const Result& result) {
+    return std::ranges::any_of(result.tests, [](const TestResult& test) {
+        return !test.planned && test.status != State::forbidden;
+    });
+}
+
+/// Starts the jobs that a run with these options needs, where they do not wait already.
+void warm(const Context& context, const Program& program, const LaunchOptions& options) {
+    options.jobs->warm(program, ranks_of(program, options));
+    LaunchOptions on_many;
+    on_many.many = true;
+    if (options.ranks == 0 && options.test.empty() &&
+        !plan_of(tests_in(context.root / test_file_of(program)), on_many, "").empty()) {
+        options.jobs->warm(program, ranks_of(program, on_many));
+    }
+}
+
+struct Compiled {
+    Recipe recipe;
+    Built built;
+};
+
+/// Compiles the answer, while the jobs for it are started.
+Compiled compile_answer(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& file
+) {
+    const Recipe recipe = prepare(context, program, {host_of(context, program)});
+    const std::future<void> starting =
+        std::async(std::launch::async, [&] { warm(context, program, options); });
+    return {recipe, compile_as(context, recipe, file)};
+}
+
+/// Compiles it as a library for a job that waits, looks at it while it is linked, and tries it there.
+Result run_shared(
+    Context& context,
+    const Program& program,
+    const LaunchOptions& options,
+    const std::filesystem::path& as
+) {
+    if (!as.empty()) {
+        expect_file(as);
+    }
+    const std::filesystem::path file = as.empty() ? context.root / program.source : as;
+    const Compiled compiled = compile_answer(context, program, options, file);
+    std::future<Built> linking = std::async(std::launch::async, [&] {
+        return link_library(context, compiled.recipe, compiled.built);
+    });
+    if (auto result = objected(context, program, compiled.built, options, as)) {
+        return *std::move(result);
+    }
+    Built built = linking.get();
+    context.spend("build", built.compile_s);
+    context.spend("link", built.link_s);
+    if (built.ok) {
+        Result result = launch(context, program, built.library, as, options);
+        if (!says_nothing(result)) {
+            return result;
+        }
+    }
+    LaunchOptions alone = options;
+    alone.jobs = nullptr;
+    built = link_program(
+        context, compiled.recipe, compiled.built
+    );  // what is no library may be a program
+    return run_built(context, program, built, alone, as);
+}
+
+}  // namespace
 
 Result refused(Result result, const std::vector<Objection>& objections) {
     result.status = State::forbidden;
@@ -41,8 +121,12 @@ Result run_test(
         !reason.empty()) {
         return skipped(program, reason, options, as);
     }
-    const Built built = build_test(context, program, as);
-    return run_built(context, program, built, options, as);
+    if (options.jobs != nullptr && !host_of(context, program).empty()) {
+        return run_shared(context, program, options, as);
+    }
+    LaunchOptions alone = options;
+    alone.jobs = nullptr;
+    return run_built(context, program, build_test(context, program, as), alone, as);
 }
 
 std::optional<Result> objected(
@@ -71,7 +155,11 @@ Result run_built(
         return std::move(*result);
     }
     if (built.ok) {
-        return launch(context, program, built.executable, as, options);
+        LaunchOptions how = options;
+        how.jobs = built.library.empty() ? nullptr : options.jobs;
+        return launch(
+            context, program, how.jobs != nullptr ? built.library : built.executable, as, how
+        );
     }
     Result result = result_of(program, options, as);
     result.status = State::build_error;
@@ -105,6 +193,16 @@ Result not_started(const Context& context, const Exercise& exercise, const Launc
         result.tests.push_back(test);
     }
     return result;
+}
+
+void get_ready(Context& context, const Exercise& exercise, SharedJobs& jobs) {
+    const Program program = program_of(exercise);
+    if (const std::string host = host_of(context, program); !host.empty()) {
+        static_cast<void>(prepare(context, program, {host}));
+        LaunchOptions options;
+        options.jobs = &jobs;
+        warm(context, program, options);
+    }
 }
 
 Result run_own(Context& context, const Exercise& exercise, const LaunchOptions& options) {

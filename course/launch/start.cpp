@@ -58,23 +58,8 @@ class Stuck {
     std::optional<Clock::time_point> over_since_;
 };
 
-/// Rank 0 is in every test; between two of them nothing new is told.
-void tell(const Context& context, const harness::Board& board) {
-    const char* const test = board.slot[0].test;
-    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
-    const bool started = board.slot[0].pid != 0;
-    if (context.running && !(started && name.empty())) {
-        context.running(started ? name : "starting the processes");
-    }
-}
-
-Environment job_environment(
-    const Program& program,
-    int ranks,
-    const fs::path& folder,
-    const LaunchOptions& options,
-    const std::string& after
-) {
+/// What holds for all answers that a job tries.
+Environment job_environment(const Program& program, int ranks, const fs::path& folder) {
     Environment environment = mpi_environment(ranks, Purpose::test);
     if (program.for_gpu() && !program.on_stand_in) {
         // CUDA and NCCL need much of both to start, and a rank that waits for its GPU computes; NCCL's
@@ -87,30 +72,6 @@ Environment job_environment(
         }
     }
     environment.emplace_back(harness::kEnvFolder, folder.string());
-    if (options.ranks > 0) {
-        environment.emplace_back(harness::kEnvRanks, std::to_string(options.ranks));
-    }
-    if (!options.test.empty()) {
-        environment.emplace_back(harness::kEnvTest, options.test);
-    }
-    if (options.many) {
-        environment.emplace_back(harness::kEnvMany, "1");
-    }
-    if (options.delays) {
-        environment.emplace_back(harness::kEnvDelays, "1");
-    }
-    if (options.trace) {
-        environment.emplace_back(harness::kEnvTrace, "1");
-    }
-    if (options.enough) {
-        environment.emplace_back(harness::kEnvUntilFailure, "1");
-    }
-    if (options.compute_s > 0) {
-        environment.emplace_back(harness::kEnvComputeS, fmt::format("{}", options.compute_s));
-    }
-    if (!after.empty()) {
-        environment.emplace_back(harness::kEnvAfter, after);
-    }
     return environment;
 }
 
@@ -147,6 +108,30 @@ void enter_sandbox(
 
 }  // namespace
 
+RestOver::RestOver(const harness::Board& board, double limit_s, bool failed)
+    : board_(board),
+      limit_s_(limit_s),
+      since_(failed ? std::optional(Clock::now()) : std::nullopt) {}
+
+bool RestOver::operator()() {
+    const long failed = board_.failed_test;
+    if (!since_ && failed > 0 && board_.slot[0].tests_done >= failed) {
+        since_ = Clock::now();
+    }
+    is_over_ = limit_s_ > 0 && since_ &&
+               std::chrono::duration<double>(Clock::now() - *since_).count() > limit_s_;
+    return is_over_;
+}
+
+void tell(const Context& context, const harness::Board& board) {
+    const char* const test = board.slot[0].test;
+    const std::string_view name(test, strnlen(test, sizeof board.slot[0].test));
+    const bool started = board.slot[0].pid != 0;
+    if (context.running && !(started && name.empty())) {
+        context.running(started ? name : "starting the processes");
+    }
+}
+
 int ranks_of(const Program& program, const LaunchOptions& options) {
     return options.ranks > 0 ? options.ranks : options.many ? harness::kManyRanks : program.ranks;
 }
@@ -157,6 +142,24 @@ harness::Secret draw_secret(const LaunchOptions& options) {
     return harness::Secret::of(
         number(), number(), number(), {number(), number()}, options.seed, options.garble
     );
+}
+
+Environment answer_environment(const LaunchOptions& options, const std::string& after) {
+    Environment environment;
+    const auto set = [&](bool wanted, const char* name, const std::string& value) {
+        if (wanted) {
+            environment.emplace_back(name, value);
+        }
+    };
+    set(options.ranks > 0, harness::kEnvRanks, std::to_string(options.ranks));
+    set(!options.test.empty(), harness::kEnvTest, options.test);
+    set(options.many, harness::kEnvMany, "1");
+    set(options.delays, harness::kEnvDelays, "1");
+    set(options.trace, harness::kEnvTrace, "1");
+    set(options.enough != nullptr, harness::kEnvUntilFailure, "1");
+    set(options.compute_s > 0, harness::kEnvComputeS, fmt::format("{}", options.compute_s));
+    set(!after.empty(), harness::kEnvAfter, after);
+    return environment;
 }
 
 void write_secret(const fs::path& folder, const harness::Secret& secret) {
@@ -171,7 +174,7 @@ Start start_of(
     const LaunchOptions& options,
     const RunFolder& folder,
     const harness::Board& board,
-    const std::string& after
+    const Environment& more
 ) {
     const int ranks = ranks_of(program, options);
     Start start;
@@ -182,13 +185,14 @@ Start start_of(
     start.options.folder = folder.path() / kWork;
     fs::create_directory(start.options.folder);
     const fs::path place = options.sandbox != nullptr ? kSandboxRun : folder.path();
-    start.options.environment = job_environment(program, ranks, place, options, after);
+    Environment& environment = start.options.environment;
+    environment = job_environment(program, ranks, place);
+    environment.insert(environment.end(), more.begin(), more.end());
     if (options.sandbox == nullptr) {  // a sandbox has a /tmp of its own
-        folder.session().add_to(start.options.environment);
+        folder.session().add_to(environment);
     }
     share_memory_in(
-        options.sandbox != nullptr ? kSandboxShared : folder.shared().string(),
-        start.options.environment
+        options.sandbox != nullptr ? kSandboxShared : folder.shared().string(), environment
     );
     start.options.time_limit_s = options.wall_limit_s;
     start.options.watch = [&context, &board](const std::string&, double) { tell(context, board); };

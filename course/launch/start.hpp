@@ -1,7 +1,9 @@
 // How the processes of a job are started: what mpirun is told, what they find in their environment and their folder.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,21 @@ struct Start {
     RunOptions options;
 };
 
+/// Whether the tests after the first that failed have had their time.
+class RestOver {
+  public:
+    /// failed  a test has failed already, in a job before
+    RestOver(const harness::Board& board, double limit_s, bool failed);
+    bool operator()();
+    [[nodiscard]] bool is_over() const { return is_over_; }
+
+  private:
+    const harness::Board& board_;
+    double limit_s_;
+    std::optional<std::chrono::steady_clock::time_point> since_;
+    bool is_over_ = false;
+};
+
 /// How many processes a job with these options has.
 int ranks_of(const Program& program, const LaunchOptions& options);
 
@@ -27,10 +44,18 @@ harness::Secret draw_secret(const LaunchOptions& options);
 /// Writes the secret to where the processes look for it.
 void write_secret(const std::filesystem::path& folder, const harness::Secret& secret);
 
+/// What the processes find in their environment for one answer: which of its tests they run, and how.
+///
+/// after   the tests after the one so named; empty: all
+Environment answer_environment(const LaunchOptions& options, const std::string& after);
+
+/// Tells the context which test runs. Rank 0 is in every test; between two of them nothing new is told.
+void tell(const Context& context, const harness::Board& board);
+
 /// mpirun's line, its environment and its limits. Makes the folder that the processes run in.
 ///
 /// board   of `folder`; it and `context` are asked as long as the processes run
-/// after   the tests after the one so named; empty: all
+/// more    of the environment
 Start start_of(
     const Context& context,
     const Program& program,
@@ -38,7 +63,7 @@ Start start_of(
     const LaunchOptions& options,
     const RunFolder& folder,
     const harness::Board& board,
-    const std::string& after
+    const Environment& more
 );
 
 }  // namespace dist::cli

@@ -1,5 +1,5 @@
 // What the student has done: .shardlings/progress, a text file that may be deleted at any time. It
-// only saves typing and time; it is never evidence, verify runs everything again.
+// only saves typing and time; it is never evidence: verify --fresh runs everything again.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,15 @@ struct Progress {
     std::set<std::string> skipped;     // cannot run on this machine: when last tried
     std::map<std::string, int> hints;  // seen so far, by exercise
     std::set<std::string> solutions_seen;
-    std::map<std::string, Judged> judged;  // what passed, or was the stub: holds for that content
-    std::set<std::string> answered;        // questions, as CHAPTER/NAME
-    std::uint64_t seed = 0;  // of this reader's numbers in questions; 0: not drawn yet
-    std::string current;     // last run; empty: the first that is not done
+    std::map<std::string, Judged>
+        judged;                      // what passed, failed or was the stub: holds for that content
+    std::set<std::string> answered;  // questions, as CHAPTER/NAME
+    std::uint64_t seed = 0;          // of this reader's numbers in questions; 0: not drawn yet
+    std::string current;             // last run; empty: the first that is not done
 };
 
-/// What a verdict on the student's file rests on, as a number: the texts of the file, its header and
-/// its test. To be taken before the run: the file may be saved meanwhile.
+/// What a verdict on the student's file rests on, as a number: the texts of the file, its header, its test and the harness, of what
+/// answers include, and which compiler and libraries there are. To be taken before the run: the file may be saved meanwhile.
 std::string content_of(const std::filesystem::path& root, const Exercise& exercise);
 
 /// Notes what a whole run of the student's file has shown: done, skipped, or neither. Only what
@@ -43,6 +44,11 @@ void note(Progress& progress, const std::string& name, State status, const std::
 /// The verdict on this very content; nothing if there is none.
 std::optional<State> verdict_on(
     const Progress& progress, const std::string& name, const std::string& content
+);
+
+/// Whether it has passed as it is now.
+bool passes_unchanged(
+    const std::filesystem::path& root, const Progress& progress, const Exercise& exercise
 );
 
 /// An absent or damaged file is an empty progress.

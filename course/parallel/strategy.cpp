@@ -1,17 +1,14 @@
 #include "course/parallel/strategy.hpp"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "course/parallel/average.hpp"
 #include "course/parallel/data_parallel.hpp"
 #include "course/parallel/ddp.hpp"
-#include "course/parallel/ps.hpp"
+#include "course/parallel/other_ways.hpp"
 #include "course/parallel/stop.hpp"
-#include "course/parallel/three_d.hpp"
-#include "course/parallel/zero1.hpp"
-#include "course/parallel/zero2.hpp"
-#include "course/parallel/zero3.hpp"
 
 namespace dist::trainer {
 
@@ -33,22 +30,13 @@ std::unique_ptr<Strategy> make_strategy(
         case Parallel::average:
         case Parallel::none:
             return std::make_unique<Average>(options, std::move(model), trace, comm);
-        case Parallel::zero1:
-            return std::make_unique<ShardedOptimizer>(options, std::move(model), comm);
-        case Parallel::zero2:
-            return std::make_unique<ShardedGradients>(options, std::move(model), comm);
-        case Parallel::zero3:
-            return std::make_unique<ShardedModel>(options, std::move(model), comm);
         case Parallel::dp:
             return std::make_unique<DataParallel>(options, std::move(model), comm);
         case Parallel::ddp:
             return std::make_unique<Ddp>(options, std::move(model), trace, comm);
-        case Parallel::ps:
-            return std::make_unique<Ps>(options, std::move(model), trace, comm);
-        case Parallel::three_d:
-            return std::make_unique<ThreeD>(options, model, trace, comm);
+        default:
+            return make_other_way(options, std::move(model), trace, comm);
     }
-    throw std::logic_error("a way of --parallel that nobody makes");
 }
 
 }  // namespace dist::trainer

@@ -86,7 +86,9 @@ int await(pid_t program, const sigset_t& awaited) {
     while (result < 0) {
         const timespec wait = {asked ? 0 : 1, asked ? kLookEveryNs : 0};
         const int signal = sigtimedwait(&awaited, nullptr, &wait);
-        if (signal > 0 && signal != SIGCHLD && !asked) {
+        if (signal == SIGUSR1) {
+            kill(-program, SIGKILL);
+        } else if (signal > 0 && signal != SIGCHLD && !asked) {
             kill(-program, SIGTERM);
             asked = true;
             asked_at = Clock::now();
@@ -108,7 +110,7 @@ int await(pid_t program, const sigset_t& awaited) {
     sigset_t before;
     sigset_t awaited;
     sigemptyset(&awaited);
-    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) {
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
         sigaddset(&awaited, signal);
     }
     sigprocmask(SIG_BLOCK, &awaited, &before);

@@ -21,7 +21,7 @@ struct Kept {
 
 /// Forks a keeper. It turns a process of its own group into the program by `become`, waits until that
 /// has ended, ends what is left, writes a Kept to `report`, and exits. SIGTERM to the keeper, or the
-/// end of this process, ends the program: kindly, then not. Returns -1 where there is no fork.
+/// end of this process, ends the program: kindly, then not. SIGUSR1 ends it at once. Returns -1 where there is no fork.
 pid_t fork_keeper(const std::function<void()>& become, int report);
 
 /// To be called when a keeper has ended. Where somebody killed it, what it kept has fallen to this

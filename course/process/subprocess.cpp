@@ -17,6 +17,7 @@
 
 #include "course/process/error.hpp"
 #include "course/process/keeper.hpp"
+#include "course/process/seconds_since.hpp"
 
 namespace dist::cli {
 namespace {
@@ -25,13 +26,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 8U << 20U;  // bytes kept; a program may write without end
 constexpr int kLookEveryMs = 25;
+constexpr int kStopLookEveryMs = 5;
 constexpr double kAnswerS = 10;  // a keeper takes to end what it keeps
 
 std::atomic<bool> signal_came = false;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Pointers as exec wants them; `texts` must outlive them.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -135,15 +133,15 @@ bool drain(int from, Ended& into) {
 }
 
 /// Waits until the keeper has stopped the program; one that does not answer is ended.
-int stop(pid_t keeper) {
+int stop(pid_t keeper, int signal) {
     int status = 0;
-    kill(keeper, SIGTERM);
+    kill(keeper, signal);
     const auto asked = Clock::now();
     while (waitpid(keeper, &status, WNOHANG) == 0) {
         if (seconds_since(asked) > kAnswerS) {
             kill(keeper, SIGKILL);
         }
-        poll(nullptr, 0, kLookEveryMs);
+        poll(nullptr, 0, kStopLookEveryMs);
     }
     return status;
 }
@@ -207,8 +205,14 @@ Ended run(
     bool open = !options.attached;
     bool stopped = false;
     while (waitpid(keeper, &status, WNOHANG) == 0) {
-        pollfd ready = {output.end[0], POLLIN, 0};
-        poll(&ready, open ? 1U : 0U, kLookEveryMs);
+        // the keeper's report comes when all has ended: nobody waits longer than that
+        std::array<pollfd, 2> ready = {{{report.end[0], POLLIN, 0}, {output.end[0], POLLIN, 0}}};
+        poll(ready.data(), open ? 2U : 1U, kLookEveryMs);
+        if (ready[0].revents != 0) {
+            open = open && drain(output.end[0], ended);
+            waitpid(keeper, &status, 0);
+            break;
+        }
         open = open && drain(output.end[0], ended);
         if (options.watch) {
             options.watch(ended.output, seconds_since(begin));
@@ -217,7 +221,7 @@ Ended run(
         ended.timed_out = options.time_limit_s > 0 && seconds_since(begin) > options.time_limit_s;
         ended.called_off = !stopped && !ended.timed_out && options.over && options.over();
         if (stopped || ended.timed_out || ended.called_off) {
-            status = stop(keeper);
+            status = stop(keeper, ended.called_off && options.at_once ? SIGUSR1 : SIGTERM);
             break;
         }
     }

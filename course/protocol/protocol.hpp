@@ -31,9 +31,10 @@
 // by INFO. Frames are addresses in the test's executable, innermost first, relative to where it was
 // loaded: addr2line turns them into lines. Of a rank that threw they are those of the throw.
 //
-// A job may try several answers, one after the other: SHARDLINGS_ANSWERS. Each has a folder K of its own in the run folder,
-// 0 for the first, with a board, with the folder "work" that its ranks run in, and with the records named above. Only the
-// secret is the job's.
+// A shared job (SHARDLINGS_SHARED_JOB) tries one answer after the other. The command makes a folder K in the run folder, 0 for the
+// first, with a board, a secret, a folder "work" that the ranks run in, and a file "answer": the path of a shared object of the answer
+// and its test, and then a line NAME=VALUE for each of the variables below that holds for it alone. Then it sets Board::handed_in of the job's
+// own board to K + 1. The records come into that folder, and Board::tried is K + 1 when all of the answer's processes have ended.
 //
 // A pass is a complete record: a plan on every rank, the same on all; "pass" for every test on
 // every rank; "finished" on every rank. What a dead rank could not write stands in its slot of the
@@ -58,8 +59,8 @@ inline constexpr const char* kEnvAfter = "SHARDLINGS_AFTER";  // only tests afte
 inline constexpr const char* kEnvMany = "SHARDLINGS_MANY";    // "1": only tests with the tag [many]
 inline constexpr const char* kEnvUntilFailure =
     "SHARDLINGS_UNTIL_FAILURE";  // "1": all ranks finish after the first test that fails
-// A file with a line for each answer: a shared object of it and its test, a tab, and what SHARDLINGS_TEST is for it.
-inline constexpr const char* kEnvAnswers = "SHARDLINGS_ANSWERS";
+// "1": the job waits for answers, and tries one after the other.
+inline constexpr const char* kEnvSharedJob = "SHARDLINGS_SHARED_JOB";
 // "1": while tests run, ranks write below the folder that they are in, /tmp and /dev alone.
 inline constexpr const char* kEnvClosed = "SHARDLINGS_CLOSED";
 // "1": the program changes and makes no code. LibTorch's kernels do.
@@ -187,6 +188,10 @@ struct Board {
     std::atomic<int>
         loaded_end;  // 1 + wait status of the process all ranks were forked from; 0: not ended
     std::atomic<long> failed_test;  // number of the last test in which a rank failed
+    std::atomic<int> handed_in;     // of a shared job: answers that there are
+    std::atomic<int> tried;         // likewise: answers whose processes have all ended
+    std::atomic<int>
+        left;  // of an answer in it: processes that outlived its ranks; they were ended
     Slot slot[kMaxRanks];
 };
 

@@ -31,15 +31,18 @@ std::string_view word_of(State state) {
             return "skip ";
         case State::not_started:
             return "todo ";
+        case State::not_run:
+            return "---- ";
         default:
             return "FAIL ";
     }
 }
 
 Colour colour_of(State state) {
-    return state == State::pass                                     ? Colour::green
-           : state == State::skipped || state == State::not_started ? Colour::yellow
-                                                                    : Colour::red;
+    return state == State::pass ? Colour::green
+           : state == State::skipped || state == State::not_started || state == State::not_run
+               ? Colour::yellow
+               : Colour::red;
 }
 
 /// "FAIL  sums every element   3 ranks"
@@ -71,9 +74,12 @@ std::string counts(const Result& result) {
         ++by_state[test.status];
     }
     std::string text = fmt::format("{} passed", result.passed());
-    const auto failed =
-        static_cast<int>(result.tests.size()) - result.passed() - by_state[State::skipped];
+    const auto failed = static_cast<int>(result.tests.size()) - result.passed() -
+                        by_state[State::skipped] - by_state[State::not_run];
     text += fmt::format(", {} failed", failed);
+    if (by_state[State::not_run] > 0) {
+        text += fmt::format(", {} not run", by_state[State::not_run]);
+    }
     if (by_state[State::skipped] > 0) {
         text += fmt::format(", {} skipped: not counted as done", by_state[State::skipped]);
     }

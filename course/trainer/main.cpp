@@ -8,8 +8,8 @@
 #include "course/runtime/error.hpp"
 #include "course/runtime/last_words.hpp"
 #include "course/trainer/options.hpp"
+#include "course/trainer/other_runs.hpp"
 #include "course/trainer/progress.hpp"
-#include "course/trainer/replica_group.hpp"
 #include "course/trainer/train.hpp"
 
 namespace {
@@ -57,7 +57,7 @@ int run(int argc, char** argv, const dist::Communicator& comm) {
 
 int main(int argc, char** argv) {
     dist::tell_of_death();
-    leave_world(argc, argv);
+    leave_world_if_replica(argc, argv);
     mask_signals(SIG_BLOCK);
     return dist::run_main(argc, argv, [&](const dist::Communicator& comm) {
         mask_signals(SIG_UNBLOCK);

@@ -197,6 +197,20 @@ foreach(mpi IN ITEMS "" _own)
     add_stack(stack_torch_mine${mpi} "${mpi}" dist::runtime${mpi} TRUE "${NEEDS_torch_USES}")
   endif()
 endforeach()
+# dist::stack_replicas: the references that training equal replicas calls, and what those call.
+if(LibTorch_FOUND)
+  add_library(dist_stack_replicas INTERFACE)
+  set(called chunk_bounds send_recv ring_shift broadcast tree_broadcast ring_reduce_scatter ring_all_gather ring_all_reduce
+    simple_model distributed_sampler broadcast_parameters average_gradients evaluate resnet_trainer data_parallel
+    gradient_buckets autograd_hooks overlap mixed_precision sharded_checkpoint elastic_sampler snapshot flight_recorder)
+  foreach(name IN LISTS available)
+    if(name IN_LIST called)
+      target_link_libraries(dist_stack_replicas INTERFACE solution_${name})
+    endif()
+  endforeach()
+  target_link_libraries(dist_stack_replicas INTERFACE dist::runtime)
+  add_library(dist::stack_replicas ALIAS dist_stack_replicas)
+endif()
 if(SimGrid_FOUND)
   add_stack(stack_smpi _smpi dist::runtime_smpi FALSE mpi)
   # for `simulate`: the references alone, and the student's file of each exercise with the references of all others

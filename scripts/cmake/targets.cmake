@@ -84,7 +84,7 @@ function(precompile target header)
   ask_for_pch_preprocess(${target})
 endfunction()
 # A target of its own that is nothing but such headers. Who shares them agrees with it in -Wpedantic, and in -fPIC: they are
-# answers and tests, of which `check` makes shared objects (tests/harness/job/answers.hpp).
+# answers and tests, of which `check` makes shared objects (tests/harness/job/shared_job.hpp).
 function(add_precompiled target header)
   set(empty ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
   file(CONFIGURE OUTPUT ${empty} CONTENT "")

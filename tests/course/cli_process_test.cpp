@@ -202,6 +202,22 @@ TEST_CASE("a build's lock ends with the build, whatever was started meanwhile an
     fs::remove_all(here.root);
 }
 
+TEST_CASE("who waits for a build is told at once who builds") {
+    const fs::path root = fs::path("shardlings-wait-" + std::to_string(getpid()));
+    fs::create_directories(root / ".shardlings");
+    std::promise<std::string> told;
+    std::future<void> other;
+    {
+        const BuildLock lock(root);
+        other = std::async(std::launch::async, [&] {
+            const BuildLock second(root, [&](const std::string& who) { told.set_value(who); });
+        });
+        CHECK(has(told.get_future().get(), "process " + std::to_string(getpid())));
+    }
+    other.get();
+    fs::remove_all(root);
+}
+
 TEST_CASE("where MPI has no room is said before it is tried, with the folder") {
     CHECK(missing_room(4, fs::temp_directory_path()).empty());
     const char* before = std::getenv("TMPDIR");

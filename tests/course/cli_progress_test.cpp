@@ -1,9 +1,11 @@
 // What the command remembers of the student's work.
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <unistd.h>
 
+#include "course/build/newer.hpp"
 #include "course/launch/mine.hpp"
 #include "course/manifest/progress.hpp"
 #include "tests/harness/catch2.hpp"
@@ -40,7 +42,11 @@ class Course {
         std::ofstream(root / "exercises" / "01_first" / (name + ".cpp")) << text;
     }
 
-    fs::path root = fs::temp_directory_path() / ("cli_progress_" + std::to_string(getpid()));
+    fs::path root = fs::temp_directory_path() /
+                    ("cli_progress_" + std::to_string(getpid()) + "_" + std::to_string(++count));
+
+  private:
+    static inline int count = 0;
 };
 
 }  // namespace
@@ -86,6 +92,72 @@ TEST_CASE("the content changes with the student's file, and with nothing else of
     CHECK(content_of(course.root, manifest.exercises[0]) == before);
     course.save("one", "int g();");
     CHECK(content_of(course.root, manifest.exercises[0]) != before);
+}
+
+TEST_CASE("the content changes with the harness, the helpers of tests and what answers include") {
+    for (const char* const file :
+         {"tests/harness/job/x.cpp", "tests/01_one/helper.hpp", "course/runtime/x.hpp"}) {
+        const Course course;
+        const Manifest manifest = read_manifest(course.root);
+        const Course other;
+        fs::create_directories((other.root / file).parent_path());
+        std::ofstream(other.root / file) << "changed";
+        INFO(file);
+        CHECK(
+            content_of(course.root, manifest.exercises[0]) !=
+            content_of(other.root, manifest.exercises[0])
+        );
+    }
+}
+
+TEST_CASE("a test is as new as what it is made of until one of those files changes, comes or goes"
+) {
+    const Course course;
+    Context context;
+    context.root = course.root;
+    const auto write = [&](const std::string& file) {
+        fs::create_directories((course.root / file).parent_path());
+        std::ofstream(course.root / file) << "text";
+    };
+    for (const char* const file :
+         {"CMakeLists.txt", "CMakePresets.json", "build/release/build.ninja",
+          "build/release/CMakeCache.txt", "course/runtime/a.hpp", "solutions/01_first/one.cpp",
+          "tests/harness/a.hpp", "tests/mutants/a.diff", "scripts/cmake/a.cmake"}) {
+        write(file);
+    }
+    using Time = fs::file_time_type;
+    const auto later = [](int s) { return Time::clock::now() + std::chrono::seconds(s); };
+    const Time built = later(10);
+    CHECK_FALSE(anything_newer(context, built));
+    for (const char* const mine : {"exercises/01_first/one.cpp", "tests/mutants/a.diff"}) {
+        fs::last_write_time(course.root / mine, later(20));
+    }
+    CHECK_FALSE(anything_newer(context, built));
+    for (const char* const file :
+         {"course/runtime/a.hpp", "tests/harness/a.hpp", "solutions/01_first/one.cpp",
+          "exercises/course.toml", "build/release/CMakeCache.txt", "tests/01_first"}) {
+        INFO(file);
+        const Time before = fs::last_write_time(course.root / file);
+        fs::last_write_time(course.root / file, later(20));
+        CHECK(anything_newer(context, built));
+        fs::last_write_time(course.root / file, before);
+    }
+    fs::remove(course.root / "CMakeLists.txt");
+    CHECK(anything_newer(context, built));
+}
+
+TEST_CASE("what has failed is not run again either, until it changes") {
+    const Course course;
+    const Manifest manifest = read_manifest(course.root);
+    Progress progress;
+    note(progress, "one", State::fail, content_of(course.root, manifest.exercises[0]));
+    note(progress, "two", State::pass, content_of(course.root, manifest.exercises[1]));
+    write_progress(course.root, progress);
+    Context context;
+    context.root = course.root;
+    CHECK(finished_exercises(context, {"one", "two"}) == std::vector<std::string>{"two"});
+    CHECK(passes_unchanged(course.root, progress, manifest.exercises[1]));
+    CHECK_FALSE(passes_unchanged(course.root, progress, manifest.exercises[0]));
 }
 
 TEST_CASE("what verify has found is not asked again: nothing is built, nothing run") {

@@ -31,10 +31,10 @@ set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIME
 add_dependencies(cli_test shardlings_cli)
 
 # Several answers in one job.
-add_executable(together_test EXCLUDE_FROM_ALL together_test.cpp)
-target_link_libraries(together_test PRIVATE dist_catch2_main dist::cli dist::warnings)
-target_compile_definitions(together_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
-add_test(NAME together COMMAND together_test)
+add_executable(shared_job_test EXCLUDE_FROM_ALL shared_job_test.cpp)
+target_link_libraries(shared_job_test PRIVATE dist_catch2_main dist::cli dist::warnings)
+target_compile_definitions(shared_job_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
+add_test(NAME together COMMAND shared_job_test)
 set_tests_properties(together PROPERTIES LABELS cli TIMEOUT 600)
 
 # files of the repository are found from whatever folder the command is called

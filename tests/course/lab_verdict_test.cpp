@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,41 @@ std::string said_of(const Measured& measured) {
 }
 
 }  // namespace
+
+TEST_CASE("where nothing is decided, what is likely is said, marked as no verdict") {
+    Measured measured = measured_with({{1U << 20U, Lead::undecided}, {4U << 20U, Lead::ahead}});
+    for (Point& point : measured.points) {
+        point.rounds_vs_naive = Interval{1.6, 1.25, 2.0};
+        point.others = 0.3;
+    }
+    CHECK(
+        likely_in_words(measured) ==
+        std::vector<std::string>{
+            "no verdict at 1 MiB, but likely the ring is faster: ring took 0.62 of naive's time, "
+            "0.50 to "
+            "0.80 in half of the rounds; other programs took 30 % of the cores",
+            "for a verdict run it again when the other programs rest"}
+    );
+    CHECK(contains(to_table(measured), "# no verdict at 1 MiB, but likely"));
+    CHECK(contains(to_short_table({measured}), "\nno verdict at 1 MiB, but likely"));
+    for (Point& point : measured.points) {
+        point.rounds_vs_naive = Interval{0.98, 0.9, 1.1};
+        point.others = 0;
+    }
+    const std::vector<std::string> alike = likely_in_words(measured);
+    REQUIRE(alike.size() == 1);
+    CHECK(contains(alike[0], "likely they are alike"));
+}
+
+TEST_CASE("the short table fits into 80 columns") {
+    const std::string table =
+        to_short_table({measured_with({{1024, Lead::behind}, {1U << 20U, Lead::ahead}})});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        INFO(line);
+        CHECK(line.size() <= 80);
+    }
+}
 
 TEST_CASE(
     "sentences: who passes whom, or who is faster where; then what is level, and what is undecided"

@@ -32,13 +32,13 @@
 #include "tests/harness/checking_thread.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
-#include "tests/harness/job/answers.hpp"
 #include "tests/harness/job/closed.hpp"
 #include "tests/harness/job/crash.hpp"
 #include "tests/harness/job/ranks.hpp"
 #include "tests/harness/job/records.hpp"
 #include "tests/harness/job/runs.hpp"
 #include "tests/harness/job/session.hpp"
+#include "tests/harness/job/shared_job.hpp"
 #include "tests/harness/job/watcher.hpp"
 #include "tests/harness/roll_call/roll_call.hpp"
 
@@ -261,7 +261,7 @@ void run_tests() {
     end_mpi();
 }
 
-// Answers that are loaded one after the other: Note [Answers].
+// Answers that are loaded one after the other: Note [Shared jobs].
 [[noreturn]] void try_several() {
     shift_memory(world_rank());
     start_mpi();
@@ -297,7 +297,7 @@ int main(int /*argc*/, char** argv) {
     try {
         open_board(folder, size);
         set_world_rank(fork_ranks(size));
-        if (tries_several()) {
+        if (is_shared_job()) {
             try_several();
         }
         try_one(folder);

@@ -14,12 +14,21 @@ namespace {
 constexpr std::size_t kLongestPath = 4096;
 constinit Secret the_secret;
 
-SHARDLINGS_BEFORE_EVERYTHING void read_secret(int /*argc*/, char** /*argv*/, char** environment) {
-    const char* const folder = early_value(environment, kEnvFolder);
+SHARDLINGS_BEFORE_EVERYTHING void read_first(int /*argc*/, char** /*argv*/, char** environment) {
+    if (const char* const folder = early_value(environment, kEnvFolder)) {
+        read_secret(folder, true);
+    }
+}
+
+SHARDLINGS_EARLY const Early kReadSecret = &read_first;
+
+}  // namespace
+
+SHARDLINGS_BEFORE_EVERYTHING void read_secret(const char* folder, bool remove) {
     char path[kLongestPath] = "";
     constexpr char kName[] = "/secret";
-    const std::size_t length = folder == nullptr ? 0 : std::strlen(folder);
-    if (length == 0 || length + sizeof kName > sizeof path) {
+    const std::size_t length = std::strlen(folder);
+    if (length + sizeof kName > sizeof path) {
         return;
     }
     std::memcpy(path, folder, length);
@@ -32,12 +41,10 @@ SHARDLINGS_BEFORE_EVERYTHING void read_secret(int /*argc*/, char** /*argv*/, cha
         the_secret = Secret{};
     }
     close(file);
-    unlink(path);
+    if (remove) {
+        unlink(path);
+    }
 }
-
-SHARDLINGS_EARLY const Early kReadSecret = &read_secret;
-
-}  // namespace
 
 const Secret& secret() {
     return the_secret;

@@ -19,6 +19,8 @@
 namespace dist::harness {
 namespace {
 
+constexpr int kNap = 5'000;  // us, between two looks at the rank
+
 double resident_mb(pid_t pid) {
     std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
     double total = 0;
@@ -93,21 +95,26 @@ void kill_rank(pid_t pid, End reason) {
     kill(pid, SIGKILL);
 }
 
-void enforce_limits(pid_t pid, const std::string& output_file, Progress& progress) {
-    static const double memory_mb = number_from(kEnvMemoryMb, 1024);
-    static const double output_mb = number_from(kEnvOutputMb, 8);
-    static const double compute_s = most_computing_s();
+struct Limits {
+    double memory_mb = number_from(kEnvMemoryMb, 1024);
+    double output_mb = number_from(kEnvOutputMb, 8);
+    double compute_s = most_computing_s();
+};
+
+void enforce_limits(
+    pid_t pid, const std::string& output_file, const Limits& limits, Progress& progress
+) {
     if (my_slot().end != End::none || my_slot().ranks == 0) {
         return;
     }
     progress.look(pid);
-    if (resident_mb(pid) > memory_mb) {
+    if (resident_mb(pid) > limits.memory_mb) {
         kill_rank(pid, End::memory_limit);
-    } else if (file_mb(output_file) > output_mb) {
+    } else if (file_mb(output_file) > limits.output_mb) {
         kill_rank(pid, End::output_limit);
-    } else if (progress.idle_cpu_s() > compute_s) {
+    } else if (progress.idle_cpu_s() > limits.compute_s) {
         kill_rank(pid, End::time_limit);
-    } else if (progress.asleep_s() > 2 * compute_s) {
+    } else if (progress.asleep_s() > 2 * limits.compute_s) {
         kill_rank(pid, End::asleep);
     }
 }
@@ -158,12 +165,13 @@ bool proxy_is_gone() {
 }
 
 void watch(pid_t pid, const std::string& output_file) {
+    const Limits limits;
     Progress progress;
     int status = 0;
     double finished_at_s = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        usleep(10'000);
-        enforce_limits(pid, output_file, progress);
+        usleep(kNap);
+        enforce_limits(pid, output_file, limits, progress);
         if (mpirun_ends_us || proxy_is_gone()) {
             leave_with_the_job(pid);
         }

@@ -1,4 +1,4 @@
-// Several answers in one started job, each as if it ran alone: what `check` does with wrong answers.
+// A started job that tries one answer after the other, each as if it ran alone.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 
 namespace dist::harness {
 
-/// Whether this job tries several answers.
-bool tries_several();
+/// Whether this is such a job.
+bool is_shared_job();
 
 /// Loads the answer under test, and its test, from a shared object.
 /// Errors  std::runtime_error
@@ -16,8 +16,8 @@ void load_answer(const std::string& library);
 /// Writes its records into a folder; does not return.
 using TryOne = std::function<void(const std::string& folder, const std::string& library)>;
 
-/// Calls `try_one` for each answer of the list, in a process forked for that answer alone. Call in every rank after MPI has
-/// started. Returns when all answers have been tried.
+/// Calls `try_one` for each answer that the command hands in, in a process forked for that answer alone. Call in every rank
+/// after MPI has started. Returns when no more will come.
 void for_each_answer(const TryOne& try_one);
 
 }  // namespace dist::harness
