@@ -188,26 +188,11 @@ void expect_file(const fs::path& as) {
 Built build_test(Context& context, const Program& program, const fs::path& as) {
     if (!as.empty()) {
         expect_file(as);
-        Built built = build_as(context, prepare(context, program), as);
-        context.spend("build", built.compile_s);
-        context.spend("link", built.link_s);
-        return built;
     }
-    ensure_installed(context, program.kind());
-    Ended ended = build(context, {program.target()});
-    if (!ended.ok()) {
-        return failed(context, program, context.root / program.source, ended.output);
-    }
-    Built built;
-    built.ok = true;
-    built.executable = context.build_folder() / "tests" / program.target();
-    const Recipe recipe = recipe_of(context, program);
-    built.source = context.root / program.source;
-    built.object = recipe.object;
-    const std::string folder = context.build_folder().string();
-    built.included =
-        dependencies_in(run(context, {"ninja", "-C", folder, "-t", "deps", recipe.object}).output);
-    built.others = recipe.others;
+    const Recipe recipe = prepare(context, program);
+    Built built = build_as(context, recipe, as.empty() ? context.root / program.source : as);
+    context.spend("build", built.compile_s);
+    context.spend("link", built.link_s);
     return built;
 }
 

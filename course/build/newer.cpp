@@ -43,6 +43,9 @@ bool anything_newer(const Context& context, fs::file_time_type time) {
         }
     }
     for (const fs::path& folder : folders) {
+        if (!is_answer(context, folder / "") && newer(folder)) {
+            return true;
+        }
         for (const auto& entry : fs::recursive_directory_iterator(folder, gone)) {
             if (!is_answer(context, entry.path()) && newer(entry.path())) {
                 return true;

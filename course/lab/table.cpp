@@ -209,8 +209,8 @@ std::string to_short_table(const std::vector<Measured>& measurements) {
     for (const Measured& measured : measurements) {
         const std::size_t width = name_width(measured);
         text += fmt::format(
-            "{} of float32 on {} ranks, {} cores; time: the slowest rank's, median; vs: their time "
-            "over this one\n"
+            "{} of float32 on {} ranks, {} cores. time: the slowest rank's, median\n"
+            "vs naive, vs mpi: their time over this one; ? is no verdict\n"
             "{:>8}  {:<{}}  {:>12}  {:>9}  {:>9}\n",
             measured.collective.name, measured.machine.ranks, measured.machine.cores, "size",
             "algorithm", width, "time(us)", "vs naive ", "vs mpi "
