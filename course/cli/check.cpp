@@ -30,6 +30,7 @@ struct Arguments {
     std::string share = "1/1";
     SeriesOptions series;
     HowToRun how;
+    bool right = false;
     bool replay = false;
     bool cost = false;
     bool fresh = false;
@@ -298,6 +299,7 @@ int check_command(Context& context, const Arguments& arguments) {
     }
     SeriesOptions options = arguments.series;
     options.share = share_named(arguments.share);
+    options.mutants = options.mutants || arguments.right;
     options.alone = options.alone || arguments.how.all_tests;
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
@@ -313,6 +315,8 @@ int check_command(Context& context, const Arguments& arguments) {
     }
     if (arguments.how.ranks > 0) {
         expect_rank_count(arguments.how.ranks);
+    }
+    if (arguments.how.ranks > 0 || arguments.right) {
         keep_right(series);
     }
     Check check(context, arguments);
@@ -333,6 +337,9 @@ void add_check(Command& app, Context& context) {
     command.add_option(
         "--share", arguments->share,
         "Try only this share of the wrong answers and alternatives: 2/3, the second of three"
+    );
+    command.add_flag(
+        "--right", arguments->right, "Try right answers alone: solutions and alternatives"
     );
     command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);
