@@ -44,13 +44,21 @@ inline void keys_of_a_job() {
         job.add(name, 1, 0s, [](Agent& node) { node.run(3s); });
     }
     REQUIRE(job.play());
+    std::string elsewhere;  // how many keys there are is up to the answer
+    std::string workers;
     for (const std::string& key : job.store.keys) {
-        INFO("it has the key " << key);
-        CHECK(key.starts_with("job/"));
+        if (!key.starts_with("job/")) {
+            elsewhere = key;
+        }
         for (const std::int64_t number : {1, 2}) {
-            CHECK(!key.starts_with(round_prefix("job", number) + "/"));
+            if (key.starts_with(round_prefix("job", number) + "/")) {
+                workers = key;
+            }
         }
     }
+    INFO("it has the key " << elsewhere << workers);
+    CHECK(elsewhere.empty());
+    CHECK(workers.empty());
     // a job that is finished, and another one in the same store
     SteadyClock clock;
     Membership other(job.store, "other", "a", 2, between(1, 1), clock);

@@ -68,18 +68,21 @@ inline void in_every_order(
     const std::function<void()>& goes_on
 ) {
     Orders orders(depth);
+    Comparison result;  // one check: how many orders there are depends on the answer
+    std::string order;
     long games = 0;
     do {
         Job job(settings, [&](std::size_t ready) { return orders.choose(ready); });
         cast(job, orders);
-        const Comparison result = job.play();
-        INFO("who went on, each time that several could: " << orders.text());
-        REQUIRE(result);
-        REQUIRE(job.all_end());
+        result = job.play();
+        result = result ? job.all_end() : result;
+        order = orders.text();
         if (++games % 50 == 0) {
             goes_on();
         }
-    } while (orders.next());
+    } while (result && orders.next());
+    INFO("who went on, each time that several could: " << order);
+    CHECK(result);
 }
 
 /// Two nodes come at the same time.

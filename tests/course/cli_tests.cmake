@@ -30,12 +30,12 @@ add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh 
 set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
 add_dependencies(cli_test shardlings_cli)
 
-# Several answers in one job.
+# Answers that share a job.
 add_executable(shared_job_test EXCLUDE_FROM_ALL shared_job_test.cpp)
 target_link_libraries(shared_job_test PRIVATE dist_catch2_main dist::cli dist::warnings)
 target_compile_definitions(shared_job_test PRIVATE REPOSITORY="${PROJECT_SOURCE_DIR}")
-add_test(NAME together COMMAND shared_job_test)
-set_tests_properties(together PROPERTIES LABELS cli TIMEOUT 600)
+add_test(NAME shared_job COMMAND shared_job_test)
+set_tests_properties(shared_job PROPERTIES LABELS cli TIMEOUT 600)
 
 # files of the repository are found from whatever folder the command is called
 add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk_bounds --mutants --no-stubs WORKING_DIRECTORY /)
