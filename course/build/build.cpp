@@ -31,9 +31,7 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     }
     ProgressLine progress;
     const BuildLock lock(context.root, [&](const std::string& who) {
-        if (!context.quiet) {
-            fmt::print(stderr, "waits for {}, which builds here\n", who);
-        }
+        fmt::print(stderr, "waits for {}, which builds here\n", who);
     });
     std::vector<std::string> line = {
         "cmake", "--build", context.build_folder().string(), "--target"};
@@ -41,7 +39,7 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     RunOptions options;
     options.environment = {{"LC_ALL", "C"}, {"NINJA_STATUS", "[%f/%t %e] "}};
     options.watch = [&](const std::string& output, double /*seconds*/) {
-        if (const std::string steps = steps_of(output); !steps.empty() && !context.quiet) {
+        if (const std::string steps = steps_of(output); !steps.empty()) {
             progress.show(steps);
         }
     };

@@ -1,7 +1,6 @@
 // watch: runs the current exercise at every save.
 #include <algorithm>
 #include <fmt/format.h>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,7 +77,6 @@ class Watch {
     void run_current() {
         print_rule();
         again_ = false;
-        getting_ready_ = {};
         context_.cancelled = [this] { return stops(); };
         std::optional<std::string> report;
         line_.emplace(context_);
@@ -96,21 +94,8 @@ class Watch {
             print_footer();
         }
         if (is_untouched(context_, *exercise_)) {
-            get_ready_for_the_first_save();
+            get_ready(context_, *exercise_, jobs_);  // while the student reads and types
         }
-    }
-
-    /// While the student reads and types: what the first run would wait for.
-    void get_ready_for_the_first_save() {
-        Context context = context_;
-        context.quiet = true;
-        getting_ready_ =
-            std::async(std::launch::async, [this, context, &exercise = *exercise_]() mutable {
-                try {
-                    get_ready(context, exercise, jobs_);
-                } catch (const CommandError&) {  // the run will say it
-                }
-            });
     }
 
     /// What happens while tests run. h and l answer at once, and so does n where it is refused; a save and
@@ -265,7 +250,6 @@ class Watch {
     bool again_ = false;
     std::optional<RunningLine> line_;  // while tests run
     SharedJobs jobs_;
-    std::future<void> getting_ready_;  // waits when it goes
 };
 
 }  // namespace

@@ -195,10 +195,10 @@ Result not_started(const Context& context, const Exercise& exercise, const Launc
     return result;
 }
 
-void get_ready(Context& context, const Exercise& exercise, SharedJobs& jobs) {
+void get_ready(const Context& context, const Exercise& exercise, SharedJobs& jobs) {
     const Program program = program_of(exercise);
-    if (const std::string host = host_of(context, program); !host.empty()) {
-        static_cast<void>(prepare(context, program, {host}));
+    const std::string host = host_of(context, program);
+    if (!host.empty() && prepared(context, program, {host})) {
         LaunchOptions options;
         options.jobs = &jobs;
         warm(context, program, options);

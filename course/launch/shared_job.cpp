@@ -9,6 +9,7 @@
 #include <future>
 #include <optional>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "course/build/setup.hpp"
@@ -147,6 +148,7 @@ class SharedJobs::Job {
         for (int tried = board_->tried; tried < number_; tried = board_->tried) {
             harness::wait_while(board_->tried, tried, kLookEveryMs);
             if (!lives()) {
+                go_on_unless_interrupted();
                 return std::nullopt;
             }
             tell(context, board);
@@ -158,6 +160,9 @@ class SharedJobs::Job {
                 kill_ranks(board, ranks_);
             }
             if (stopped && seconds_since(*stopped) > kStopS) {
+                if (interrupts) {
+                    throw Interrupted();
+                }
                 return std::nullopt;
             }
         }
@@ -180,7 +185,9 @@ class SharedJobs::Job {
 };
 
 std::string host_of(const Context& context, const Program& program) {
-    const bool can = cached_value(context, "SHARDLINGS_SHARED_JOBS") == "ON";
+    // what MPI keeps there is put back after each answer
+    const bool can =
+        cached_value(context, "SHARDLINGS_SHARED_JOBS") == "ON" && access(kSharedMemory, W_OK) == 0;
     return program.kind().shares_jobs && can ? "host_" + program.needs : "";
 }
 

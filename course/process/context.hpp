@@ -16,7 +16,6 @@ struct Context {
     std::string preset = "release";  // the build folder's name
     bool verbose = false;
     bool json = false;
-    bool quiet = false;  // shows no progress: something else has the terminal
     /// Asked often while a program runs; true stops it, and Interrupted is thrown.
     std::function<bool()> cancelled = nullptr;
     /// Told often what the ranks are doing: the test's name, or that they start.

@@ -221,7 +221,7 @@ Ended run(
         ended.timed_out = options.time_limit_s > 0 && seconds_since(begin) > options.time_limit_s;
         ended.called_off = !stopped && !ended.timed_out && options.over && options.over();
         if (stopped || ended.timed_out || ended.called_off) {
-            status = stop(keeper, ended.called_off && options.at_once ? SIGUSR1 : SIGTERM);
+            status = stop(keeper, !ended.timed_out && options.at_once ? SIGUSR1 : SIGTERM);
             break;
         }
     }

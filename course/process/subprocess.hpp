@@ -22,7 +22,7 @@ struct RunOptions {
     std::function<void(const std::string& output, double seconds)> watch = nullptr;
     /// Asked often: true when nothing more can come of it. It is ended then, whatever it waits for.
     std::function<bool()> over = nullptr;
-    bool at_once = false;  // when it is over, it is not asked to end
+    bool at_once = false;  // when it is over, or on Ctrl-C, it is ended without being asked
 };
 
 struct Ended {

@@ -9,7 +9,7 @@
 #   PRECOMPILED_FUNCTIONS   of answers instead, where its stub includes LibTorch's custom_function.h
 #   PRECOMPILED_ANSWER PRECOMPILED_TEST   of NAME_test and NAME_test_object alone
 #   PARTS               targets that a test is made from, beside those of every test
-#   LOADED              libraries that host_<word> holds, which starts the ranks of several answers
+#   LOADED              libraries that host_<word> holds, which starts jobs that answers share
 function(add_kind word)
   set(one SUFFIX FOUND PRECOMPILED PRECOMPILED_FUNCTIONS PRECOMPILED_ANSWER PRECOMPILED_TEST)
   set(several USES LIBRARIES OPTIONS PARTS LOADED)

@@ -113,8 +113,8 @@ grep -q 'and ends with it' "$work/first" && fail "the first job is warned: $(cat
 
 script='trap "echo told; exit 0" TERM INT; echo begun; while :; do sleep 0.1; done'
 for signal in INT TERM USR1 USR2; do
-    timeout 60 "$program" launch --nproc-per-node 2 -- sh -c "$script" >"$work/out" 2>&1 &
-    for _ in $(seq 200); do
+    timeout 120 "$program" launch --nproc-per-node 2 -- sh -c "$script" >"$work/out" 2>&1 &
+    for _ in $(seq 900); do
         [ "$(grep -c begun "$work/out")" = 2 ] && break
         sleep 0.1
     done

@@ -40,13 +40,19 @@ EOF
     ln -s "$PWD/tests" "$PWD/notebooks_md" "$SHARDLINGS_ROOT"
     ln -s "$program" "$SHARDLINGS_ROOT/shardlings"
     : >"$SHARDLINGS_ROOT/build/release/build.ninja"
-    cat >"$1/tools/cmake" <<EOF
+    printf '#!/bin/sh\n' >"$1/tools/cmake" # all but the answer is built
+    cat >"$1/tools/ninja" <<EOF
+#!/bin/sh
+echo compiler -o CMakeFiles/hello_ranks_test.dir/a.o -c $SHARDLINGS_ROOT/$answer
+echo linker CMakeFiles/hello_ranks_test.dir/a.o -o tests/hello_ranks_test
+EOF
+    cat >"$1/tools/compiler" <<EOF
 #!/bin/sh
 while [ -e "$1/slow" ]; do sleep 0.1; done
 cat "$1/said"
 exit 1
 EOF
-    chmod +x "$1/tools/cmake"
+    chmod +x "$1"/tools/*
     cat >"$1/said" <<EOF
 $SHARDLINGS_ROOT/$answer:11:74: error: 'a_long_name' was not declared in this scope; did you mean 'another_name_that_is_as_long'?
    11 |     std::vector<std::map<std::string, std::pair<int, int>>> neighbours = a_long_name(comm.rank(), comm.size());
