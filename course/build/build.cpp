@@ -55,32 +55,6 @@ Ended build(Context& context, const std::vector<std::string>& targets) {
     return ended;
 }
 
-/// Of the build's own lines for `program`, the one that compiles its source and the one that links.
-std::pair<std::string, std::string> lines_of(const Context& context, const Program& program) {
-    const std::string folder = context.build_folder().string();
-    const Ended commands =
-        run(context, {"ninja", "-C", folder, "-t", "commands", program.target()});
-    const std::string source = (context.root / program.source).string();
-    std::pair<std::string, std::string> found;
-    std::istringstream lines(commands.output);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.find(" -c " + source) != std::string::npos &&
-            line.find(program.target() + ".dir/") != std::string::npos) {
-            found.first = line;
-        }
-        found.second = line;  // the last one
-    }
-    if (found.first.empty()) {
-        throw CommandError(
-            exit_status::kOurs,
-            fmt::format(
-                "the build has no target {} with {}", program.target(), program.source.string()
-            )
-        );
-    }
-    return found;
-}
-
 Recipe recipe_from(const Program& program, const std::string& compile, const std::string& link) {
     Recipe recipe;
     recipe.program = program;
@@ -93,8 +67,30 @@ Recipe recipe_from(const Program& program, const std::string& compile, const std
     return recipe;
 }
 
+/// From the build's own lines for `program`: the one that compiles its source, and the one that links.
 Recipe recipe_of(const Context& context, const Program& program) {
-    const auto [compile, link] = lines_of(context, program);
+    const std::string folder = context.build_folder().string();
+    const Ended commands =
+        run(context, {"ninja", "-C", folder, "-t", "commands", program.target()});
+    const std::string source = (context.root / program.source).string();
+    std::string compile;
+    std::string link;
+    std::istringstream lines(commands.output);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(" -c " + source) != std::string::npos &&
+            line.find(program.target() + ".dir/") != std::string::npos) {
+            compile = line;
+        }
+        link = line;  // the last one
+    }
+    if (compile.empty()) {
+        throw CommandError(
+            exit_status::kOurs,
+            fmt::format(
+                "the build has no target {} with {}", program.target(), program.source.string()
+            )
+        );
+    }
     return recipe_from(program, compile, link);
 }
 
@@ -140,7 +136,12 @@ std::optional<Recipe> prepared(
         anything_newer(context, begun)) {
         return std::nullopt;
     }
-    return recipe_from(program, compile, link);
+    Recipe recipe = recipe_from(program, compile, link);
+    const auto is_there = [&](const fs::path& part) {
+        return fs::exists(context.build_folder() / part);
+    };
+    return std::ranges::all_of(recipe.others, is_there) ? std::optional(std::move(recipe))
+                                                        : std::nullopt;
 }
 
 Recipe prepare(Context& context, const Program& program, const std::vector<std::string>& more) {

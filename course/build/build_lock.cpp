@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -47,18 +46,15 @@ BuildLock::BuildLock(
 )
     : file_(open((root / ".shardlings" / "build.lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644)
       ) {
-    for (int looks = 0; waits_for && flock(file_, LOCK_EX | LOCK_NB) != 0; ++looks) {
-        if (looks == kShortLooks) {
-            waits_for(holder(file_));
-            break;
-        }
-        poll(nullptr, 0, kLookEveryMs);
-    }
-    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    for (int looks = 0; flock(file_, LOCK_EX | LOCK_NB) != 0; ++looks) {
         if (interrupted()) {
             close(file_);
             throw Interrupted();
         }
+        if (looks == kShortLooks && waits_for) {
+            waits_for(holder(file_));
+        }
+        poll(nullptr, 0, kLookEveryMs);
     }
     const std::string who = this_command() + "\n";
     if (ftruncate(file_, 0) == 0) {

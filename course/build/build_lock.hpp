@@ -11,7 +11,7 @@ namespace dist::cli {
 class BuildLock {
   public:
     /// Waits until no other build runs.
-    /// waits_for  is told at once who builds, where somebody does: "./shardlings check (process 4711)"
+    /// waits_for  is told who builds, where that takes more than a moment: "./shardlings check (process 4711)"
     /// Errors     Interrupted on Ctrl-C.
     explicit BuildLock(
         const std::filesystem::path& root,

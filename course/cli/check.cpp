@@ -19,6 +19,7 @@
 #include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
+#include "course/process/seconds_since.hpp"
 #include "course/process/workers.hpp"
 #include "course/report/report.hpp"
 
@@ -95,10 +96,6 @@ class Check {
 
     /// The tests of so many exercises are built by one call of the build tool: one would keep one core busy.
     static constexpr std::size_t kAhead = 4;
-
-    static double seconds_since(Clock::time_point begin) {
-        return std::chrono::duration<double>(Clock::now() - begin).count();
-    }
 
     BuiltSeries build(const Series& series) {
         const auto holds = [&](const Recipe& recipe, const Trial& trial) {

@@ -119,10 +119,7 @@ int run_command(Context& context, const Arguments& arguments, bool ranks_given) 
 
 std::string run_whole(Context& context, const Exercise& exercise, SharedJobs& jobs) {
     const std::string content = content_of(context.root, exercise);
-    LaunchOptions options;
-    options.jobs = &jobs;
-    options.rest_limit_s = kRestS;
-    const Result result = run_own(context, exercise, options);
+    const Result result = run_own(context, exercise, options_of_a_student(jobs));
     const Progress progress = remember(context, exercise.name, result.status, content);
     const Telling telling = what_follows(context, read_manifest(context.root), progress, exercise);
     return report(result, &exercise, use_colours(), telling);

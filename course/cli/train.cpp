@@ -115,7 +115,7 @@ std::vector<std::string> used_by(const trainer::Options& options) {
     return used;
 }
 
-/// Whether a run trains equal replicas on the host: that program is built in a third of the time. Who has the other one needs none.
+/// Whether a run trains equal replicas on the host, for which a smaller program is enough. Not where the whole one is built already.
 bool takes_replicas_alone(const Context& context, const trainer::Options& read) {
     using enum trainer::Parallel;
     const bool replicas = read.parallel == average || read.parallel == ddp ||

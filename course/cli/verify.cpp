@@ -31,9 +31,6 @@ int verify(Context& context, bool fresh) {
     std::size_t skipped = 0;
     std::size_t unchanged = 0;
     SharedJobs jobs(context);
-    LaunchOptions options;
-    options.jobs = &jobs;
-    options.rest_limit_s = kRestS;
     for (const Exercise& exercise : manifest.exercises) {
         if (!fresh && passes_unchanged(context.root, read_progress(context.root), exercise)) {
             print_line(State::pass, exercise.name, "unchanged since it passed");
@@ -42,7 +39,7 @@ int verify(Context& context, bool fresh) {
             continue;
         }
         const std::string content = content_of(context.root, exercise);
-        const State status = run_own(context, exercise, options).status;
+        const State status = run_own(context, exercise, options_of_a_student(jobs)).status;
         Progress progress = read_progress(context.root);
         const bool lost = status != State::pass && progress.done.contains(exercise.name);
         done += status == State::pass ? 1 : 0;

@@ -16,7 +16,6 @@
 #include "course/manifest/manifest.hpp"
 #include "course/manifest/progress.hpp"
 #include "course/manifest/select.hpp"
-#include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
 #include "course/process/keyboard.hpp"
 #include "course/process/saved_file.hpp"
@@ -82,6 +81,7 @@ class Watch {
         line_.emplace(context_);
         try {
             report = run_whole(context_, *exercise_, jobs_);
+            get_ready(context_, *exercise_, jobs_);
         } catch (const Interrupted&) {  // by stops()
         } catch (const CommandError& error) {
             report = std::string(error.what()) + "\n";
@@ -92,9 +92,6 @@ class Watch {
             const auto screen = screen_of(STDOUT_FILENO);
             fmt::print("{}", screen ? fitted(*report, room(*screen), exercise_->name) : *report);
             print_footer();
-        }
-        if (is_untouched(context_, *exercise_)) {
-            get_ready(context_, *exercise_, jobs_);  // while the student reads and types
         }
     }
 

@@ -21,6 +21,7 @@
 #include "course/process/error.hpp"
 #include "course/process/lists.hpp"
 #include "course/process/progress_line.hpp"
+#include "course/process/seconds_since.hpp"
 #include "course/process/workers.hpp"
 #include "course/protocol/counted.hpp"
 
@@ -28,10 +29,6 @@ namespace dist::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// Those that are named, or else those that anybody has worked on; in course order.
 std::vector<const Exercise*> exercises_to_grade(

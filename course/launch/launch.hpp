@@ -19,7 +19,7 @@ namespace dist::cli {
 class SharedJobs;
 
 /// Seconds that a student waits for the tests after the first that failed.
-inline constexpr double kRestS = 12;
+inline constexpr double kRestS = 10;
 
 struct LaunchOptions {
     int ranks = 0;  // 0: as many as the test uses; otherwise only worlds of this size

@@ -21,10 +21,7 @@ namespace {
 State try_exercise(
     Context& context, const Exercise& exercise, const std::string& content, SharedJobs& jobs
 ) {
-    LaunchOptions options;
-    options.jobs = &jobs;
-    options.rest_limit_s = kRestS;
-    const State state = run_own(context, exercise, options).status;
+    const State state = run_own(context, exercise, options_of_a_student(jobs)).status;
     if (state == State::pass || state == State::fail || state == State::not_started) {
         Progress progress = read_progress(context.root);  // other marks are verify's to take
         const bool done = progress.done.contains(exercise.name);

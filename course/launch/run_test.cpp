@@ -36,25 +36,7 @@ void warm(const Context& context, const Program& program, const LaunchOptions& o
     }
 }
 
-struct Compiled {
-    Recipe recipe;
-    Built built;
-};
-
-/// Compiles the answer, while the jobs for it are started.
-Compiled compile_answer(
-    Context& context,
-    const Program& program,
-    const LaunchOptions& options,
-    const std::filesystem::path& file
-) {
-    const Recipe recipe = prepare(context, program, {host_of(context, program)});
-    const std::future<void> starting =
-        std::async(std::launch::async, [&] { warm(context, program, options); });
-    return {recipe, compile_as(context, recipe, file)};
-}
-
-/// Compiles it as a library for a job that waits, looks at it while it is linked, and tries it there.
+/// Compiles it while jobs for it are started, looks at it while it is linked as a library, and tries it in one of them.
 Result run_shared(
     Context& context,
     const Program& program,
@@ -65,11 +47,14 @@ Result run_shared(
         expect_file(as);
     }
     const std::filesystem::path file = as.empty() ? context.root / program.source : as;
-    const Compiled compiled = compile_answer(context, program, options, file);
-    std::future<Built> linking = std::async(std::launch::async, [&] {
-        return link_library(context, compiled.recipe, compiled.built);
-    });
-    if (auto result = objected(context, program, compiled.built, options, as)) {
+    const Recipe recipe = prepare(context, program, {host_of(context, program)});
+    std::future<void> starting =
+        std::async(std::launch::async, [&] { warm(context, program, options); });
+    const Built compiled = compile_as(context, recipe, file);
+    starting.get();
+    std::future<Built> linking =
+        std::async(std::launch::async, [&] { return link_library(context, recipe, compiled); });
+    if (auto result = objected(context, program, compiled, options, as)) {
         return *std::move(result);
     }
     Built built = linking.get();
@@ -83,13 +68,18 @@ Result run_shared(
     }
     LaunchOptions alone = options;
     alone.jobs = nullptr;
-    built = link_program(
-        context, compiled.recipe, compiled.built
-    );  // what is no library may be a program
+    built = link_program(context, recipe, compiled);  // what is no library may be a program
     return run_built(context, program, built, alone, as);
 }
 
 }  // namespace
+
+LaunchOptions options_of_a_student(SharedJobs& jobs) {
+    LaunchOptions options;
+    options.jobs = &jobs;
+    options.rest_limit_s = kRestS;
+    return options;
+}
 
 Result refused(Result result, const std::vector<Objection>& objections) {
     result.status = State::forbidden;
@@ -199,9 +189,7 @@ void get_ready(const Context& context, const Exercise& exercise, SharedJobs& job
     const Program program = program_of(exercise);
     const std::string host = host_of(context, program);
     if (!host.empty() && prepared(context, program, {host})) {
-        LaunchOptions options;
-        options.jobs = &jobs;
-        warm(context, program, options);
+        warm(context, program, options_of_a_student(jobs));
     }
 }
 

@@ -14,6 +14,9 @@
 
 namespace dist::cli {
 
+/// Of who waits for the verdict: in one of `jobs`, and not for long where a test has failed.
+LaunchOptions options_of_a_student(SharedJobs& jobs);
+
 /// Builds `program`, with `as` in the place of its source unless empty, and runs its test. A build
 /// error is a result too.
 /// Errors  as build_test and launch

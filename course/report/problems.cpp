@@ -34,7 +34,8 @@ std::string as_problems(const Result& result) {
     }
     std::string lines;
     for (const TestResult& test : result.tests) {
-        if (test.status != State::pass && test.status != State::skipped) {
+        if (test.status != State::pass && test.status != State::skipped &&
+            test.status != State::not_run) {
             lines += fmt::format(
                 "{}:{}: error: {}: {}\n", file, line_of(file, test), test.name, in_one_line(test)
             );

@@ -102,8 +102,10 @@ bool comes(const Board& job, int number) {
 // Ends what an answer has started and left. It fell to this process, which forked the answer's rank.
 void end_what_is_left() {
     const std::string own = std::to_string(getpid());
-    while (waitpid(-1, nullptr, WNOHANG) >= 0) {
+    bool is_told = true;  // not every kernel lists children: then they end with the job
+    while (is_told && waitpid(-1, nullptr, WNOHANG) >= 0) {
         std::ifstream children("/proc/" + own + "/task/" + own + "/children");
+        is_told = children.good();
         for (pid_t pid = 0; children >> pid;) {
             kill(pid, SIGKILL);
             waitpid(pid, nullptr, 0);

@@ -17,7 +17,7 @@ void load_answer(const std::string& library);
 using TryOne = std::function<void(const std::string& folder, const std::string& library)>;
 
 /// Calls `try_one` for each answer that the command hands in, in a process forked for that answer alone. Call in every rank
-/// after MPI has started. Returns when no more will come.
+/// after MPI has started. Returns when mpirun ends the job.
 void for_each_answer(const TryOne& try_one);
 
 }  // namespace dist::harness
