@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "course/build/difference.hpp"
 #include "course/process/files.hpp"
 #include "course/process/sandbox.hpp"
 #include "course/process/subprocess.hpp"
@@ -67,7 +68,21 @@ void wait_for_grades(const fs::path& native, std::size_t submissions) {
     }
 }
 
-/// What a file of the corpus says of itself: "// state: forbidden", "// says: garbled".
+/// The program of a file of the corpus: the file itself, or for a difference (course/build/difference.hpp) what it makes of its
+/// base, with the lines of FILE in the place of "// paste: FILE".
+std::string program_of(const fs::path& file) {
+    std::istringstream lines(read_text(make_source(context(), file)));
+    const std::string paste = "// paste: ";
+    std::string program;
+    for (std::string line; std::getline(lines, line);) {
+        program +=
+            line.starts_with(paste) ? read_text(kRepository / line.substr(paste.size())) : line;
+        program += '\n';
+    }
+    return program;
+}
+
+/// What a file of the corpus says of itself: "// state: forbidden", "// says: garbled"; above a difference without the slashes.
 struct Expected {
     std::set<std::string> states;
     std::vector<std::string> says;
@@ -76,14 +91,17 @@ struct Expected {
 Expected expected_of(const fs::path& file) {
     Expected expected;
     std::istringstream lines(read_text(file));
-    for (std::string line; std::getline(lines, line) && line.starts_with("//");) {
-        if (line.starts_with("// state: ")) {
-            std::istringstream words(line.substr(10));
+    const std::string mark = file.extension() == ".diff" ? "" : "// ";
+    for (std::string line;
+         std::getline(lines, line) && line.starts_with(mark) && !line.starts_with("---");) {
+        line.erase(0, mark.size());
+        if (line.starts_with("state: ")) {
+            std::istringstream words(line.substr(7));
             for (std::string word; words >> word;) {
                 expected.states.insert(word);
             }
-        } else if (line.starts_with("// says: ")) {
-            expected.says.push_back(line.substr(9));
+        } else if (line.starts_with("says: ")) {
+            expected.says.push_back(line.substr(6));
         }
     }
     return expected;
@@ -146,14 +164,17 @@ TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     std::map<std::string, fs::path> corpus;
     for (const char* const kind : {"cheats", "honest"}) {
         for (const auto& file : fs::recursive_directory_iterator(kRepository / "tests" / kind)) {
-            if (file.path().extension() != ".cpp" || !can_be_tried_here(file)) {
+            const bool program =
+                file.path().extension() == ".cpp" || file.path().extension() == ".diff";
+            if (!program || !can_be_tried_here(file)) {
                 continue;
             }
             const std::string exercise = file.path().parent_path().filename();
             const std::string name = std::string(kind) + "_" + file.path().stem().string();
             corpus[name + "/" + exercise] = file.path();
             fs::create_directories(folder.path / "in" / name);
-            fs::copy_file(file.path(), folder.path / "in" / name / (exercise + ".cpp"));
+            std::ofstream(folder.path / "in" / name / (exercise + ".cpp"))
+                << program_of(file.path());
         }
     }
     // its tests write a file
