@@ -28,13 +28,10 @@
 #include <functional>
 #include <unistd.h>
 
-#include "course/grade/evidence.hpp"
-#include "course/launch/gpu.hpp"
+#include "course/grade/for_the_student.hpp"
 #include "course/launch/run_test.hpp"
-#include "course/manifest/stub.hpp"
 #include "course/process/error.hpp"
 #include "course/process/orphans.hpp"
-#include "course/protocol/shortened.hpp"
 #include "course/vet/vet.hpp"
 
 namespace dist::cli {
@@ -50,18 +47,6 @@ Result result_with(const Exercise& exercise, State state, const std::string& mes
     Result result = result_of(program_of(exercise), {}, {});
     result.status = state;
     result.message = message;
-    return result;
-}
-
-/// A result of its own for what no test says.
-Result& refuse(Result& result, const std::string& name, const std::string& message) {
-    result.status = State::forbidden;
-    TestResult test;
-    test.name = name;
-    test.planned = false;
-    test.status = State::forbidden;
-    test.message = message;
-    result.tests.insert(result.tests.begin(), test);
     return result;
 }
 
@@ -81,44 +66,6 @@ std::string what_happened(const Result& result) {
         }
     }
     return text;
-}
-
-/// The longest text of a grade: what a compiler says, or a rank prints.
-constexpr std::size_t kMostText = 16384;
-
-/// `text` without `place`NUMBER/, in which an answer lies here, and without --as for all of it.
-std::string without_place(const std::string& text, const std::string& place) {
-    static constexpr std::string_view kAs = " --as ";
-    std::string kept;
-    std::size_t done = 0;
-    for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, done)) {
-        const std::size_t number = at + place.size();
-        std::size_t end = std::min(text.find_first_not_of("0123456789", number), text.size());
-        kept += text.substr(done, at - done);
-        if (kept.ends_with(kAs)) {
-            kept.resize(kept.size() - kAs.size());
-            end = std::min(text.find(' ', end), text.size());
-        } else {
-            end += end < text.size() && text[end] == '/' ? 1U : 0U;
-        }
-        done = end;
-    }
-    return kept + text.substr(done);
-}
-
-/// A document without this machine's places, with commands that are the student's own, and with texts that fit.
-void make_for_the_student(Grade& value, const std::vector<std::string>& places) {
-    if (value.is_string()) {
-        auto text = value.get<std::string>();
-        for (const std::string& place : places) {
-            text = without_place(text, place);
-        }
-        value = shortened(std::move(text), kMostText);
-    } else if (value.is_structured()) {
-        for (Grade& part : value) {
-            make_for_the_student(part, places);
-        }
-    }
 }
 
 }  // namespace
@@ -146,146 +93,12 @@ Grader::~Grader() {
     fs::remove_all(folder_, ignored);
 }
 
-LaunchOptions Grader::options_for(const Reference& reference, std::uint64_t seed) const {
-    LaunchOptions options;
-    options.seed = seed;
-    options.wall_limit_s = options_.time_limit_s;
-    options.strictness = Strictness::grader;
-    options.sandbox = options_.sandbox ? &reference.sandbox : nullptr;
-    return options;
-}
-
-fs::path Grader::solution(const Exercise& exercise) const {
-    return context_.root / exercise.solution();
-}
-
-Caution Grader::caution() const {
-    return {options_.sandbox, options_.time_limit_s};
-}
-
 void Grader::prepare(const Exercise& exercise, const std::vector<std::string>& answers) {
-    const Program program = program_of(exercise);
-    Reference& reference = references_[exercise.name];
-    reference.stub = given_stub(context_, exercise);
-    if (std::ranges::all_of(answers, [&](auto& text) { return text == reference.stub; })) {
-        return;
+    Reference& reference =
+        references_.try_emplace(exercise.name, context_, options_, exercise).first->second;
+    if (!std::ranges::all_of(answers, [&](auto& text) { return text == reference.stub(); })) {
+        reference.prepare();
     }
-    if (program.for_gpu()) {
-        reference.skipped = gpu_code_missing(context_);
-        if (!reference.skipped.empty()) {
-            return;
-        }
-    }
-    reference.recipe = cli::prepare(context_, program);
-    reference.sandbox.readable = library_folders(reference.recipe);
-    reference.sandbox.gpu = program.for_gpu();
-    reference.built = build_as(context_, reference.recipe, solution(exercise), caution());
-    const Built& built = reference.built;
-    if (!built.ok) {
-        reference.broken = "the reference itself does not build here: " + built.error;
-        return;
-    }
-    for (const std::uint64_t seed : options_.seeds) {
-        const Result result = launch(
-            context_, program, built.executable, solution(exercise), options_for(reference, seed)
-        );
-        if (result.status == State::skipped) {
-            reference.skipped = result.message;
-            return;
-        }
-        if (result.status != State::pass) {
-            const TestResult* failed = result.first_failed();
-            reference.broken = fmt::format(
-                "the reference itself does not pass here, with seed {}: {}", seed,
-                failed == nullptr ? result.message : failed->name + ": " + failed->message
-            );
-            return;
-        }
-        reference.checks.push_back(checks_of(result));
-    }
-    // what was not planned, such as an end that came too early, is no test
-    for (const TestResult& test :
-         garbled(reference, program, built, solution(exercise), harness::Garble::others).tests) {
-        if (test.planned && test.status != State::pass && test.status != State::skipped) {
-            reference.needs_messages.insert(test.name);
-        }
-    }
-    for (const std::string& test :
-         passed_in(garbled(reference, program, built, solution(exercise), harness::Garble::zeros)
-         )) {
-        reference.needs_messages.erase(test);
-    }
-}
-
-Result Grader::garbled(
-    const Reference& reference,
-    const Program& program,
-    const Built& built,
-    const fs::path& file,
-    harness::Garble way
-) {
-    LaunchOptions options = options_for(reference, options_.seeds.front());
-    options.garble = way;
-    return launch(context_, program, built.executable, file, options);
-}
-
-std::set<std::string> Grader::right_without_messages(
-    const Reference& reference, const Program& program, const Built& built, const fs::path& file
-) {
-    std::set<std::string> suspects = reference.needs_messages;
-    for (const harness::Garble way : {harness::Garble::others, harness::Garble::zeros}) {
-        if (suspects.empty()) {
-            break;
-        }
-        const std::set<std::string> passed =
-            passed_in(garbled(reference, program, built, file, way));
-        std::erase_if(suspects, [&](const std::string& test) { return !passed.contains(test); });
-    }
-    return suspects;
-}
-
-bool Grader::reference_passes(const Reference& reference, const Exercise& exercise) {
-    const LaunchOptions options = options_for(reference, options_.seeds.front());
-    const Result result = launch(
-        context_, program_of(exercise), reference.built.executable, solution(exercise), options
-    );
-    return result.status == State::pass;
-}
-
-Result Grader::run_seeds(
-    const Reference& reference,
-    const Program& program,
-    const Built& built,
-    const fs::path& file,
-    std::vector<std::string>& flags
-) {
-    Result result;
-    for (std::size_t i = 0; i < options_.seeds.size(); ++i) {
-        const LaunchOptions options = options_for(reference, options_.seeds[i]);
-        result = launch(context_, program, built.executable, file, options);
-        if (result.status != State::pass) {
-            return result;
-        }
-        if (const std::string why = fewer_checks(checks_of(result), reference.checks[i]);
-            !why.empty()) {
-            return refuse(result, "every check of the tests is made", why);
-        }
-    }
-    const std::set<std::string> suspects = right_without_messages(reference, program, built, file);
-    if (!suspects.empty()) {
-        const std::string sentence = fmt::format(
-            "'{}' passes also when every message is garbled on its way", *suspects.begin()
-        );
-        // one test alone may be right by chance, or by a way that its author has not thought of
-        if (2 * suspects.size() >= reference.needs_messages.size()) {
-            return refuse(
-                result, "what it gives was in its messages",
-                sentence + ": what it gives comes from elsewhere"
-            );
-        }
-        flags.push_back(sentence);
-    }
-    return result;
 }
 
 Result Grader::judge(
@@ -293,18 +106,18 @@ Result Grader::judge(
 ) {
     static std::atomic<int> number = 0;
     const Reference& reference = references_.at(exercise.name);
-    if (!reference.skipped.empty()) {
-        return result_with(exercise, State::skipped, reference.skipped);
+    if (!reference.skipped().empty()) {
+        return result_with(exercise, State::skipped, reference.skipped());
     }
-    if (!reference.broken.empty()) {
-        return result_with(exercise, State::harness_error, reference.broken);
+    if (!reference.broken().empty()) {
+        return result_with(exercise, State::harness_error, reference.broken());
     }
-    const Program program = program_of(exercise);
+    const Program& program = reference.program();
     const fs::path folder = folder_ / std::to_string(++number);
     fs::create_directories(folder);
     const fs::path file = folder / exercise.source().filename();
     std::ofstream(file, std::ios::binary) << text;
-    const Built built = build_as(context_, reference.recipe, file, caution());
+    const Built built = reference.build(file);
     std::vector<Objection> found;
     if (program.looked_at && !built.object.empty()) {
         flags = remarks(context_, built);
@@ -314,16 +127,14 @@ Result Grader::judge(
     if (!found.empty()) {
         result = refused(result_of(program, {}, file), found);
     } else if (built.ok) {
-        result = run_seeds(reference, program, built, file, flags);
+        result = reference.run_seeds(built, file, flags);
         if (result.status == State::harness_error) {  // once may be chance
-            result = run_seeds(reference, program, built, file, flags);
+            result = reference.run_seeds(built, file, flags);
         }
-        if (result.status == State::harness_error && reference_passes(reference, exercise)) {
+        if (result.status == State::harness_error && reference.passes()) {
             result.status = State::crash;
             result.message =
                 "it cannot be judged, twice, where the reference can: " + what_happened(result);
-        } else if (result.status == State::skipped) {
-            refuse(result, "no test is left out", "the reference leaves out none here");
         }
     } else {
         result = result_with(exercise, State::build_error, built.error);
@@ -350,7 +161,7 @@ Grade Grader::grade(const Exercise& exercise, const Submission& submission) {
         result = result_with(
             exercise, State::not_run, exercise.source().filename().string() + " was not handed in"
         );
-    } else if (text == references_.at(exercise.name).stub) {
+    } else if (text == references_.at(exercise.name).stub()) {
         result = not_started(context_, exercise);
     } else {
         try {
