@@ -1,9 +1,9 @@
 #include "course/build/newer.hpp"
 
-#include <cctype>
-#include <string>
 #include <system_error>
 #include <vector>
+
+#include "course/manifest/test_folders.hpp"
 
 namespace dist::cli {
 namespace {
@@ -32,16 +32,11 @@ bool anything_newer(const Context& context, fs::file_time_type time) {
             return true;
         }
     }
-    std::vector<fs::path> folders = {
-        root / "course", root / "exercises", root / "solutions", root / "tests/harness",
-        root / "scripts/cmake"};
-    std::error_code gone;
-    for (const auto& entry : fs::directory_iterator(root / "tests", gone)) {
-        const std::string name = entry.path().filename().string();
-        if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) {  // a chapter's
-            folders.push_back(entry.path());
-        }
+    std::vector<fs::path> folders = test_folders(root);
+    for (const char* const folder : {"course", "exercises", "solutions", "scripts/cmake"}) {
+        folders.push_back(root / folder);
     }
+    std::error_code gone;
     for (const fs::path& folder : folders) {
         if (!is_answer(context, folder / "") && newer(folder)) {
             return true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "course/files/atomic_file.hpp"
+#include "course/manifest/test_folders.hpp"
 #include "course/process/files.hpp"
 
 namespace dist::cli {
@@ -24,20 +25,16 @@ std::string digest(const std::string& text) {
 
 /// The harness, helpers of tests, what answers include, and which compiler and libraries the build has found.
 std::string what_tests_share(const fs::path& root) {
+    std::vector<fs::path> folders = test_folders(root);
+    for (const char* const room : {"runtime", "nn", "files", "net", "data"}) {
+        folders.push_back(root / "course" / room);
+    }
     std::vector<fs::path> files;
-    for (const char* const folder :
-         {"tests", "course/runtime", "course/nn", "course/files", "course/net", "course/data"}) {
+    for (const fs::path& folder : folders) {
         std::error_code gone;
-        for (auto at = fs::recursive_directory_iterator(root / folder, gone);
-             at != fs::recursive_directory_iterator(); ++at) {
-            const fs::path inside = at->path().lexically_relative(root / "tests");
-            const std::string room = inside.begin()->string();
-            const bool other = at.depth() == 0 && folder == std::string("tests") &&
-                               room != "harness" && room.find_first_of("0123456789") != 0;
-            if (other) {  // of the course itself, and answers that are known
-                at.disable_recursion_pending();
-            } else if (at->is_regular_file() && !at->path().string().ends_with("_test.cpp")) {
-                files.push_back(at->path());
+        for (const auto& entry : fs::recursive_directory_iterator(folder, gone)) {
+            if (entry.is_regular_file() && !entry.path().string().ends_with("_test.cpp")) {
+                files.push_back(entry.path());
             }
         }
     }
