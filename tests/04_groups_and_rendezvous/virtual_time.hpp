@@ -27,7 +27,7 @@ namespace dist::harness {
 class VirtualTime {
   public:
     using Duration = Clock::Duration;
-    static constexpr std::int64_t kSteps = 20'000;            // in which a thread may go on
+    static constexpr std::int64_t kSteps = 20'000;            // of all threads; and looks in a step
     static constexpr Duration kEnd = std::chrono::hours(24);  // of this time
 
     /// Says which of the threads that are ready goes on: 0, 1, ...; for when not a seed but a test
@@ -50,6 +50,7 @@ class VirtualTime {
     std::vector<std::string> run(const std::vector<std::function<void()>>& plots) {
         std::vector<std::string> ends(plots.size());
         wakes_.assign(plots.size(), now_);
+        turns_ = std::vector<std::condition_variable>(plots.size());
         next();
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < plots.size(); ++i) {
@@ -93,21 +94,37 @@ class VirtualTime {
 
     [[nodiscard]] Duration now() const { return now_; }
 
+    /// The time, for code under test that may look at it until it is another.
+    Duration look() {
+        if (++looks_ > kSteps) {
+            throw Endless("it looks again and again, and no time passes");
+        }
+        return now_;
+    }
+
   private:
     void wait_for_turn(std::size_t me) {
         std::unique_lock guard(lock_);
-        changed_.wait(guard, [&] { return running_ == me; });
+        turns_[me].wait(guard, [&] { return running_ == me; });
         this_thread_checks();
-        if (steps_ > kSteps) {
-            throw Endless("it looks again and again, and no time passes");
+        if (steps_ > kSteps && endless_.empty()) {
+            endless_ = now_ == halfway_ ? "it looks again and again, and no time passes"
+                                        : "it looks again and again, for " +
+                                              std::to_string(now_.count()) + " ms";
         }
-        if (now_ > kEnd) {
-            throw Endless("it still waits after 24 hours of the test's time");
+        if (now_ > kEnd && endless_.empty()) {
+            endless_ = "it still waits after 24 hours of the test's time";
+        }
+        if (!endless_.empty()) {
+            throw Endless(endless_);
         }
     }
 
     void next() {
-        ++steps_;
+        if (++steps_ == kSteps / 2) {
+            halfway_ = now_;
+        }
+        looks_ = 0;
         std::optional<Duration> first;
         for (const auto& wake : wakes_) {
             if (wake && (!first || *wake < *first)) {
@@ -125,17 +142,20 @@ class VirtualTime {
             }
         }
         running_ = ready[choose_(ready.size())];
-        changed_.notify_all();
+        turns_[running_].notify_one();
     }
 
     Choose choose_;
     std::mutex lock_;
-    std::condition_variable changed_;
+    std::vector<std::condition_variable> turns_;  // of each thread
     std::vector<std::optional<Duration>> wakes_;  // of each thread; none once it has ended
     std::size_t running_ = 0;
     std::exception_ptr not_started_;
     std::int64_t steps_ = 0;
+    std::int64_t looks_ = 0;  // in this step
     Duration now_{0};
+    Duration halfway_{0};  // after half of the steps
+    std::string endless_;  // why all threads have to end
 };
 
 /// The clock of one machine in such a time: it says more than others do, or less, by `skew`.
@@ -144,7 +164,7 @@ class VirtualClock : public Clock {
     explicit VirtualClock(VirtualTime& time, Duration skew = Duration(0))
         : time_(time), skew_(skew) {}
 
-    Duration now() override { return time_.now() + skew_; }
+    Duration now() override { return time_.look() + skew_; }
 
     void sleep(Duration duration) override {
         sleeps.push_back(duration);

@@ -240,6 +240,7 @@ class ActorRpc : public Rpc {
   private:
     bool serve_one() {
         network_.live(rank_);
+        network_.time.look();
         auto mail = network_.take(rank_);
         if (!mail) {
             return false;

@@ -318,13 +318,14 @@ inline void on_one_rank(void (*test)()) {
 
 /// Runs `body` with several seeds: who goes on first where several could, how long messages take.
 inline void with_seeds(std::uint64_t seeds, const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks({1}, [&](const Communicator&) {
-        INFO(kLegend);
-        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-            INFO("seed " << seed);
-            body(seed);
+    on_ranks_each(
+        {1}, [&](int) { return seeds; },
+        [&](const Communicator&, std::size_t number) {
+            INFO(kLegend);
+            INFO("seed " << number + 1);
+            body(number + 1);
         }
-    });
+    );
 }
 
 }  // namespace dist::harness

@@ -199,6 +199,7 @@ class NetworkRpc : public Rpc {
 
     void serve() override {
         live();
+        network_.time.look();
         while (network_.open_next(rank_)) {
             live();
         }

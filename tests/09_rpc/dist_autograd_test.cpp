@@ -17,12 +17,14 @@ namespace {
 
 /// Runs a body with several seeds: what comes when, and who goes on first.
 void with_seeds(const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    on_ranks_each(
+        {1}, [](int) { return 3; },
+        [&](const Communicator&, std::size_t number) {
+            const std::uint64_t seed = number + 1;
             INFO("seed " << seed);
             body(seed);
         }
-    });
+    );
 }
 
 /// What the program's forward pass has recorded on each rank, and who has a context.

@@ -19,12 +19,14 @@ using Ms = std::chrono::milliseconds;
 
 /// Runs a body with several seeds: what comes when, and who goes on first.
 void with_seeds(const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    on_ranks_each(
+        {1}, [](int) { return 3; },
+        [&](const Communicator&, std::size_t number) {
+            const std::uint64_t seed = number + 1;
             INFO("seed " << seed);
             body(seed);
         }
-    });
+    );
 }
 
 /// Whether all parameters are as after these steps of one trainer in one process.

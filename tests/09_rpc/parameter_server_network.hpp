@@ -149,6 +149,7 @@ class ParameterRpc : public Rpc {
 
     void serve() override {
         network_.live(rank_);
+        network_.time.look();
         while (auto message = network_.receive(rank_)) {
             if (message->function.empty()) {
                 message->call->result = std::move(message->content);

@@ -259,7 +259,7 @@ class RpcClock : public Clock {
   public:
     RpcClock(RpcNetwork& network, int rank) : network_(network), rank_(rank) {}
 
-    Duration now() override { return network_.time.now() + std::chrono::hours(rank_); }
+    Duration now() override { return network_.time.look() + std::chrono::hours(rank_); }
 
     void sleep(Duration duration) override {
         passes_ = network_.moves == moves_ && duration == Duration(0) ? passes_ + 1 : 0;

@@ -163,12 +163,13 @@ class RpcScene {
 
 /// Runs `body` with several seeds: how long messages take, and who goes on first where several could.
 inline void with_seeds(const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    on_ranks_each(
+        {1}, [](int) { return 3; },
+        [&](const Communicator&, std::size_t seed) {
             INFO("seed " << seed);
             body(seed);
         }
-    });
+    );
 }
 
 }  // namespace dist::harness

@@ -12,12 +12,13 @@ namespace dist::harness {
 
 /// Runs `body` with several seeds: who goes on first where several could.
 inline void with_scenes(const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks({1}, [&](const Communicator&) {
-        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    on_ranks_each(
+        {1}, [](int) { return 3; },
+        [&](const Communicator&, std::size_t seed) {
             INFO("seed " << seed);
             body(seed);
         }
-    });
+    );
 }
 
 /// How many messages replica `who` of p sends and receives in so many steps, if nobody dies.
