@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/04_groups_and_rendezvous/rendezvous_scene.hpp"
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/04_groups_and_rendezvous/watched_store.hpp"
 #include "tests/harness/words/compare.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

@@ -20,10 +20,10 @@
 
 #include "course/runtime/rpc.hpp"
 #include "course/runtime/seeded.hpp"
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/compare.hpp"
 #include "tests/harness/words/garbled.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

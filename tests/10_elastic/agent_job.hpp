@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/10_elastic/agent_workers.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

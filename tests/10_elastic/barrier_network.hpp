@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "course/runtime/transport.hpp"
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

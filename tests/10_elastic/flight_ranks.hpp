@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
 #include "tests/10_elastic/flight_tracks.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "course/runtime/store.hpp"
-#include "tests/04_groups_and_rendezvous/virtual_time.hpp"
+#include "tests/harness/world/virtual_time.hpp"
 
 namespace dist::harness {
 

@@ -49,6 +49,23 @@ std::string thrown_by(const std::function<void()>& call) {
     return text;
 }
 
+std::string thrown_as(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const NotImplemented&) {  // a stub: nothing was tried
+        throw;
+    } catch (const Error&) {
+        return kError;
+    } catch (const std::invalid_argument&) {
+        return kInvalidArgument;
+    } catch (const std::logic_error&) {
+        return "std::logic_error";
+    } catch (const std::exception& error) {
+        return std::string("another exception: ") + error.what();
+    }
+    return "nothing";
+}
+
 void Bomb::operator()() const {
     if ((*left_)-- == 0) {
         raise(what_);

@@ -19,6 +19,9 @@ enum class Thrown { error, logic_error, number };  // dist::Error; std::logic_er
 /// the text of another exception.
 std::string thrown_by(const std::function<void()>& call);
 
+/// The kind of what came out of `call`: kInvalidArgument, kError, "std::logic_error", "nothing"; or "another exception: " and its text.
+std::string thrown_as(const std::function<void()>& call);
+
 /// As thrown_by() says it.
 std::string name_of(Thrown what);
 

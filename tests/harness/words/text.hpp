@@ -1,0 +1,90 @@
+// Text of any values: "rank 2 ends at 30 ms", and conditions that end a play with such a text.
+#pragma once
+
+#include <chrono>
+#include <ranges>
+#include <source_location>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace dist::harness {
+
+namespace parts {
+
+template <class T>
+void put(std::ostream& out, const T& value);
+
+template <class Rep, class Period>
+void put(std::ostream& out, const std::chrono::duration<Rep, Period>& time) {
+    out << std::chrono::duration_cast<std::chrono::milliseconds>(time).count() << " ms";
+}
+
+template <class T>
+void put(std::ostream& out, const T& value) {
+    if constexpr (std::is_convertible_v<T, std::string_view>) {
+        out << std::string_view(value);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        out << (value ? "true" : "false");
+    } else if constexpr (std::ranges::range<T>) {
+        const char* between = "";
+        for (const auto& one : value) {
+            out << std::exchange(between, ", ");
+            put(out, one);
+        }
+        out << (std::ranges::empty(value) ? "none" : "");
+    } else {
+        out << value;
+    }
+}
+
+}  // namespace parts
+
+/// The values one after the other. A list has commas, a duration its unit; an empty list is "none".
+template <class... Values>
+std::string text(const Values&... values) {
+    std::ostringstream out;
+    (parts::put(out, values), ...);
+    return out.str();
+}
+
+/// A condition, and the line of the test that states it.
+struct Condition {
+    // NOLINTNEXTLINE(google-explicit-constructor): so that the line is the caller's
+    Condition(bool is_true, std::source_location line = std::source_location::current())
+        : holds(is_true), at(line) {}
+
+    bool holds;
+    std::source_location at;
+};
+
+/// Ends what a rank of a world does, and so the play.
+struct Broken : std::runtime_error {
+    Broken(const std::string& text, std::source_location line)
+        : std::runtime_error(text), at(line) {}
+    std::source_location at;
+};
+
+/// Unless it holds, the play ends with this text, which names the rank and when.
+template <class... Values>
+void must(const Condition& condition, const Values&... values) {
+    if (!condition.holds) {
+        throw Broken(text(values...), condition.at);
+    }
+}
+
+/// As must(got == expected): "what has to be x, and is y".
+template <class Got, class Expected>
+void must_be(
+    const Got& got,
+    const Expected& expected,
+    const std::string& what,
+    std::source_location at = std::source_location::current()
+) {
+    must({got == expected, at}, what, " has to be \"", expected, "\", and is \"", got, "\"");
+}
+
+}  // namespace dist::harness
