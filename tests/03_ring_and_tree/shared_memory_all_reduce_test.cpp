@@ -114,9 +114,7 @@ TEST_CASE("shared_memory_all_reduce returns when every slice of the part is fini
             write_input(data, comm);
             const Late delay(comm.rank() == late ? kLateMs : 0);
             shared_memory_all_reduce(data, ReduceOp::sum, comm);
-            const Comparison result =
-                is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
-            CHECK(result);
+            CHECK(is_reduction(read_own_part(data, comm), {.n = data.size()}, comm));
         }
     });
 }
@@ -133,9 +131,7 @@ TEST_CASE("shared_memory_all_reduce reads no part before its rank has written it
             }
             write_input(data, comm);
             shared_memory_all_reduce(data, ReduceOp::sum, comm);
-            const Comparison result =
-                is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
-            CHECK(result);
+            CHECK(is_reduction(read_own_part(data, comm), {.n = data.size()}, comm));
         }
     });
 }
@@ -179,8 +175,7 @@ TEST_CASE("shared_memory_all_reduce touches the rank's own slice of every part, 
         for (int rank = 0; rank < comm.size(); ++rank) {
             guard_outside(data.of(rank), slice, PROT_READ | PROT_WRITE);
         }
-        const Comparison result = is_reduction(read_own_part(data, comm), {.n = data.size()}, comm);
-        CHECK(result);
+        CHECK(is_reduction(read_own_part(data, comm), {.n = data.size()}, comm));
     });
 }
 
@@ -195,8 +190,7 @@ TEST_CASE("shared_memory_all_reduce can be called again at once, on the same mem
             const Late delay(static_cast<std::uint64_t>(comm.rank()) == salt % 2 ? kLateMs : 0);
             shared_memory_all_reduce(data, ReduceOp::max, comm);
             const Call call{.n = data.size(), .op = ReduceOp::max, .salt = salt};
-            const Comparison result = is_reduction(read_own_part(data, comm), call, comm);
-            CHECK(result);
+            CHECK(is_reduction(read_own_part(data, comm), call, comm));
         }
     });
 }

@@ -191,8 +191,7 @@ TEST_CASE("ordered_sum adds every element to the sum of all before it") {
             "added to each other first, or in more than float."
         );
         const float sum = ordered_sum(parts[static_cast<std::size_t>(comm.rank())], comm);
-        const Comparison result = same(std::vector{sum}, std::vector{0x1p24F});
-        CHECK(result);
+        CHECK(same(std::vector{sum}, std::vector{0x1p24F}));
     });
 }
 

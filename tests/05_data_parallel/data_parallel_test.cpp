@@ -44,11 +44,10 @@ TEST_CASE("two replicas of 2x make 2, 4 and 8 of 1, 2 and 4, and the gradient 7"
         const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
         const at::Tensor outputs = data_parallel(scaled, std::vector{w}, filled({3}, {1, 2, 4}), 2);
         INFO("The model is w x with w = 2: replica 0 has the rows 1 and 2, replica 1 has 4.");
-        const Comparison result = same(
+        REQUIRE(same(
             elements(outputs), std::vector<float>{2, 4, 8}, 0.0,
             {{{8, 2, 4}, "replica 1's output stands before replica 0's"}}
-        );
-        REQUIRE(result);
+        ));
         REQUIRE(goes_back(outputs.sum(), {}));
         const Comparison gradient = gradient_is(
             w, {7},
@@ -157,11 +156,10 @@ TEST_CASE("data_parallel gathers in the order of the inputs, whoever is ready fi
             }
         });
         INFO("Each replica waited until the one behind it had ended.");
-        const Comparison result = same(
+        CHECK(same(
             elements(outputs), elements(numbered(4)), 0.0,
             {{{3, 2, 1, 0}, "that is the order in which the replicas were ready"}}
-        );
-        CHECK(result);
+        ));
     });
 }
 
@@ -379,11 +377,10 @@ TEST_CASE("data_parallel copies the parameters in every call, and keeps no copy"
                 w.fill_(5);  // an optimizer's step
             }
             const at::Tensor second = data_parallel(model, std::vector{w}, inputs, 2);
-            const Comparison result = same(
+            CHECK(same(
                 elements(second), std::vector<float>{5, 10, 20}, 0.0,
                 {{{2, 4, 8}, "the parameter was 2 in the call before, and is 5 in this one"}}
-            );
-            CHECK(result);
+            ));
             CHECK(same(elements(first), std::vector<float>{2, 4, 8}));
         }
         const auto held = std::ranges::count_if(copies, [](const WatchedMemory& copy) {

@@ -153,8 +153,7 @@ inline void check_memory(
 ) {
     INFO(moment);
     INFO(drawn(held, expected));
-    const Comparison bytes = same_states(held, expected, too_many);
-    CHECK(bytes);
+    CHECK(same_states(held, expected, too_many));
     CHECK(held.beside);
 }
 

@@ -35,9 +35,7 @@ TEST_CASE("master weights begin as the parameters, in float32, and lie elsewhere
                 INFO("parameter " << i << " of " << parameters[i].scalar_type());
                 CHECK(optimizer.masters()[i].scalar_type() == at::kFloat);
                 CHECK_FALSE(optimizer.masters()[i].requires_grad());
-                const Comparison result =
-                    identical(optimizer.masters()[i], parameters[i].detach().to(at::kFloat));
-                CHECK(result);
+                CHECK(identical(optimizer.masters()[i], parameters[i].detach().to(at::kFloat)));
             }
         }
     });
@@ -96,12 +94,8 @@ TEST_CASE("master weights go where parameters in float32 would, and parameters a
                                   << dtype
                 );
                 for (std::size_t i = 0; i < parameters.size(); ++i) {
-                    const Comparison masters =
-                        same(values_of(optimizer.masters()[i]), values_of(whole[i]));
-                    CHECK(masters);
-                    const Comparison result =
-                        same(values_of(parameters[i]), values_of(whole[i].to(dtype)));
-                    CHECK(result);
+                    CHECK(same(values_of(optimizer.masters()[i]), values_of(whole[i])));
+                    CHECK(same(values_of(parameters[i]), values_of(whole[i].to(dtype))));
                     CHECK(parameters[i].scalar_type() == dtype);
                     INFO("a layer, or a view, that holds the parameter's memory sees its new values"
                     );
@@ -117,11 +111,10 @@ TEST_CASE("100 steps in bfloat16 come as near to the goal as bfloat16 can be") {
         const std::vector<float> goals = {1.5F, -3, 0.75F, 5};
         const Approach ends = approach({2, -2, 0.5F, 6}, goals, comm);
         INFO("100 steps of rate 1/16 towards 1.5, -3, 0.75 and 5; bfloat16 has 8 binary digits");
-        const Comparison result = same(
+        CHECK(same(
             ends.master, goals, 0x1p-8,
             {{ends.alone, "it stalls where steps in bfloat16 do: each is rounded away"}}
-        );
-        CHECK(result);
+        ));
     });
 }
 
@@ -200,8 +193,7 @@ TEST_CASE("a parameter without a gradient is left alone, and zero_grad throws al
         const std::vector<float> before = all_values(optimizer, parameters);
         CHECK(optimizer.step(1, comm));
         INFO("no gradients any more: not from the step before either, and momentum rests");
-        const Comparison kept = same(all_values(optimizer, parameters), before);
-        CHECK(kept);
+        CHECK(same(all_values(optimizer, parameters), before));
         set_gradient(parameters[0], {4, 4});
         CHECK(optimizer.step(1, comm));
         INFO("only the first parameter has a gradient");
@@ -247,8 +239,7 @@ TEST_CASE("what a step leaves that ended with an error is not in the next one") 
                 << "; then the first parameter alone has a gradient, 4"
             );
             CHECK(got.what == (scale == 1 ? kError : kInvalidArgument));
-            const Comparison kept = same(all_values(optimizer, parameters), before);
-            CHECK(kept);
+            CHECK(same(all_values(optimizer, parameters), before));
             optimizer.zero_grad();
             set_gradient(parameters[0], {4, 4});
             CHECK(optimizer.step(1, comm));
@@ -298,10 +289,9 @@ TEST_CASE("parameters and gradients may lie in memory in any way, and be of both
             const Comparison masters = holds(optimizer.masters()[i], expected[i]);
             CHECK(masters);
             const at::Tensor rounded = filled({all.parameters[i].numel()}, expected[i]);
-            const Comparison result = same(
+            CHECK(same(
                 values_of(all.parameters[i]), values_of(rounded.to(all.parameters[i].scalar_type()))
-            );
-            CHECK(result);
+            ));
         }
     });
 }
@@ -366,8 +356,7 @@ TEST_CASE("between two steps it holds 4 bytes a parameter and what the optimizer
                      {2 * kN, "2 a parameter too many: are divided gradients still there?"}}
                 );
                 CHECK(tensors);
-                const Comparison all = before.nothing_beside();
-                CHECK(all);
+                CHECK(before.nothing_beside());
             }
         }
     });
@@ -382,12 +371,11 @@ TEST_CASE("a step sends one float around the ring, and nothing else") {
         }
         const long steps = 2L * (comm.size() - 1);
         const Traffic traffic = record(comm, [&] { optimizer.step(2, comm); });
-        const Comparison spent = within(
+        CHECK(within(
             traffic, {.messages_sent = at_most(steps),
                       .bytes_sent = at_most(steps * float_bytes(1)),
                       .among = neighbours(comm)}
-        );
-        CHECK(spent);
+        ));
     });
 }
 

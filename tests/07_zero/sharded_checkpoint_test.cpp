@@ -129,11 +129,9 @@ TEST_CASE("tensors may have more than 2^31 elements, and more than 2^53") {
             const Parts loaded = piece(-100);
             const std::int64_t step = large + (1 << 29);  // a float rounds it up, a double down
             save_sharded(folder, step, piece(1), comm);
-            const Comparison same_as_saved = same_step(load_sharded(folder, loaded, comm), step);
-            CHECK(same_as_saved);
+            CHECK(same_step(load_sharded(folder, loaded, comm), step));
             INFO("each rank saves and loads 3 of its last elements");
-            const Comparison result = same(elements(loaded[0].data), elements(piece(1)[0].data));
-            CHECK(result);
+            CHECK(same(elements(loaded[0].data), elements(piece(1)[0].data)));
         }
     });
 }
@@ -188,8 +186,7 @@ TEST_CASE("parts may overlap, come in any order, be empty, and a rank may have n
                 load_sharded(folder, comm.rank() == 0 ? wanted : Parts{}, comm);
                 const at::Tensor right =
                     comm.rank() == 0 ? at::arange(begin, end, at::kFloat) : data;
-                const Comparison result = same(elements(data), elements(right));
-                CHECK(result);
+                CHECK(same(elements(data), elements(right)));
             }
         }
     });
@@ -217,8 +214,7 @@ TEST_CASE("a tensor keeps its dtype: bfloat16, int64 and others, every bit") {
         load_sharded(folder, loaded, comm);
         for (std::size_t i = 0; i < saved.size(); ++i) {
             INFO(saved[i].name);
-            const Comparison result = identical(loaded[i].data, saved[i].data);
-            CHECK(result);
+            CHECK(identical(loaded[i].data, saved[i].data));
         }
     });
 }

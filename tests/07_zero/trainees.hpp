@@ -213,8 +213,7 @@ inline void goes_on(
             running.step(thrice(step + 2));
             save(running, folder, step + 2, some);
             INFO(text << "; after step " << step + 2);
-            const Comparison result = same(running.weights(), never_stopped(options, step + 2));
-            CHECK(result);
+            CHECK(same(running.weights(), never_stopped(options, step + 2)));
         });
         step += 2;
     }

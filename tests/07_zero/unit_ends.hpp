@@ -33,8 +33,7 @@ inline void reports_failing_messages(const MakeUnits& make) {
         units.zero_grad();
         forward().backward();
         units.step();
-        const Comparison result = same(weights_of(units), std::vector<float>(6, 1), 1e-6);
-        CHECK(result);
+        CHECK(same(weights_of(units), std::vector<float>(6, 1), 1e-6));
     });
 }
 
@@ -75,12 +74,10 @@ inline void outlives_an_exception(const MakeUnits& make) {
         model.holds("after the exception", 0, 0, 0);
         CHECK_THROWS_AS(all(Breaks::by_number), int);
         model.holds("after 'throw 7', which is no std::exception", 0, 0, 0);
-        const Comparison left = settings.unchanged();
-        CHECK(left);
+        CHECK(settings.unchanged());
         all(Breaks::no).backward();
         model.units.step();
-        const Comparison result = same(weights_of(model.units), std::vector<float>(60, 0), 1e-6);
-        CHECK(result);
+        CHECK(same(weights_of(model.units), std::vector<float>(60, 0), 1e-6));
     });
 }
 
@@ -122,8 +119,7 @@ inline void begins_anew_after_failures(const MakeUnits& make) {
         step(3, false);
         units.step();
         CHECK(at::GradMode::is_enabled());
-        const Comparison result = same(weights_of(units), std::vector<float>{17, 13, 11}, 1e-6);
-        CHECK(result);
+        CHECK(same(weights_of(units), std::vector<float>{17, 13, 11}, 1e-6));
     });
 }
 
@@ -143,11 +139,10 @@ inline void frees_what_is_stale(const MakeUnits& make) {
         model.holds("after a forward without backward, and a step", 0, gradients, 0);
         std::vector<float> stepped(30, 1);
         std::fill_n(stepped.begin(), 10, 0);
-        const Comparison result = same(
+        CHECK(same(
             weights_of(model.units), stepped, 1e-6,
             {{std::vector<float>(30, 1), "these are the weights of before the step"}}
-        );
-        CHECK(result);
+        ));
         model.holds("after a forward that records nothing", 0, gradients, 0);
     });
 }
@@ -194,11 +189,10 @@ inline void frees_what_autograd_keeps(const MakeUnits& make) {
         const std::size_t shard = before.tensors_since();
         const at::Tensor y = units.forward(0, [&] { return at::linear(x, w); });
         INFO("a linear layer of 10000 weights: a shard of them, and its output of 100 numbers");
-        const Comparison result = same_bytes(
+        CHECK(same_bytes(
             before.tensors_since(), shard + 400, {},
             {{40'000, "a view that autograd keeps for backward keeps all weights alive"}}
-        );
-        CHECK(result);
+        ));
         y.sum().backward();
     });
 }

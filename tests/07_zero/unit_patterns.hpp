@@ -25,11 +25,10 @@ inline void backward_has_weights(const MakeUnits& make) {
             Net::loss(units.forward(1, [&] { return net.second(h); })).backward();
             units.step();
             const int p = comm.size();
-            const Comparison result = same(
+            REQUIRE(same(
                 weights_of(units), net_trained(options, step, p), 1e-5,
                 {{net_trained(options, step - 1, p), "these are the weights of before this step"}}
-            );
-            REQUIRE(result);
+            ));
         }
     });
 }
@@ -51,9 +50,7 @@ inline void calls_as_it_likes(const MakeUnits& make) {
         });
         y.sum().backward();
         units.step();
-        const Comparison result =
-            same(weights_of(units), std::vector<float>{2 - 756, 3 - 336, 5, 7 - 72}, 1e-5);
-        CHECK(result);
+        CHECK(same(weights_of(units), std::vector<float>{2 - 756, 3 - 336, 5, 7 - 72}, 1e-5));
     });
 }
 
@@ -125,8 +122,7 @@ inline void goes_back_after_zero_grad(const MakeUnits& make) {
         );
         h.sum().backward();
         units.step();
-        const Comparison result = same(weights_of(units), std::vector<float>{2 + 3, 3 + 2}, 1e-6);
-        CHECK(result);
+        CHECK(same(weights_of(units), std::vector<float>{2 + 3, 3 + 2}, 1e-6));
     });
 }
 
@@ -147,8 +143,7 @@ inline void rests_without_backward(const MakeUnits& make) {
             units.zero_grad();
             units.step();
             INFO(name_of(options) << ": zero_grad and step, without a backward in between");
-            const Comparison kept = same(weights_of(units), before);
-            CHECK(kept);
+            CHECK(same(weights_of(units), before));
         }
     });
 }
@@ -174,8 +169,7 @@ inline void takes_any_layout(const MakeUnits& make) {
                 .backward();
             units.step();
             INFO("two parameters of 3 x 4, " << name_of(layout));
-            const Comparison result = same(weights_of(units), all_elements(expected), 1e-5);
-            CHECK(result);
+            CHECK(same(weights_of(units), all_elements(expected), 1e-5));
         }
     });
 }

@@ -46,8 +46,7 @@ TEST_CASE("flatten_parameters lays parameters side by side, and fills the row up
                 const at::Tensor row = flatten_parameters(parameters, p);
                 INFO(counted(n, "element") << ", " << counted(p, "shard"));
                 REQUIRE(row.dim() == 1);
-                const Comparison result = same(elements(row), expected);
-                CHECK(result);
+                CHECK(same(elements(row), expected));
             }
         }
     });
@@ -107,15 +106,11 @@ TEST_CASE("views_of and shard_of are parts of the row, with each tensor's shape"
             CHECK(views[i].sizes() == like[i].sizes());
             CHECK(views[i].is_alias_of(row));
         }
-        const Comparison parts =
-            same(all_elements(views), std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8});
-        CHECK(parts);
+        CHECK(same(all_elements(views), std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
         const auto begin = static_cast<float>(4 * comm.rank());
         const at::Tensor shard = shard_of(row, comm);
         CHECK(shard.is_alias_of(row));
-        const Comparison mine =
-            same(elements(shard), std::vector<float>{begin, begin + 1, begin + 2, begin + 3});
-        CHECK(mine);
+        CHECK(same(elements(shard), std::vector<float>{begin, begin + 1, begin + 2, begin + 3}));
     });
 }
 
@@ -154,8 +149,7 @@ TEST_CASE("flatten_parameters keeps every bit, and what is frozen stays frozen")
             flatten_parameters(parameters, 3);
             for (std::size_t i = 0; i < parameters.size(); ++i) {
                 INFO(residents[i].name << ": a view of the row, with the same bits");
-                const Comparison result = identical(parameters[i], before[i]);
-                CHECK(result);
+                CHECK(identical(parameters[i], before[i]));
                 CHECK(parameters[i].requires_grad() == (i == 0 && dtype != at::kLong));
             }
         }
@@ -244,12 +238,11 @@ TEST_CASE("a step sends as much as one ring all-reduce, and no more") {
                 counted(n, "parameter")
                 << ": 2(p-1) messages of a shard, " << counted(shard, "float")
             );
-            const Comparison spent = within(
+            CHECK(within(
                 traffic, {.messages_sent = at_most(2L * (p - 1)),
                           .bytes_sent = exactly(2L * (p - 1) * float_bytes(shard)),
                           .among = neighbours(comm)}
-            );
-            CHECK(spent);
+            ));
         }
     });
 }
@@ -311,8 +304,7 @@ TEST_CASE("a gradient that lies in memory in another way is moved, element by el
                        kLayouts[(i + static_cast<std::size_t>(comm.rank())) % std::size(kLayouts)]
                    )
             );
-            const Comparison result = same(elements(parameters[i]), elements(expected[i]));
-            CHECK(result);
+            CHECK(same(elements(parameters[i]), elements(expected[i])));
         }
     });
 }
@@ -330,8 +322,7 @@ TEST_CASE("a rank without any gradient takes part in the step, and steps by the 
             }
             INFO("rank " << where << " alone has a gradient, 4; a step of rate p");
             optimizer.step();
-            const Comparison result = same(all_elements(parameters), expected, 1e-6);
-            CHECK(result);
+            CHECK(same(all_elements(parameters), expected, 1e-6));
         }
     });
 }
@@ -347,8 +338,7 @@ TEST_CASE("a message that fails comes out of step, and the next step is as alway
             CHECK(answer(comm, [&] { optimizer.step(); }).what == kError);
         }
         INFO("all messages of a step failed");
-        const Comparison kept = same(all_elements(parameters), before);
-        CHECK(kept);
+        CHECK(same(all_elements(parameters), before));
         optimizer.zero_grad();
         backward(parameters, gradients(parameters, comm.rank(), 1));
         optimizer.step();
@@ -385,8 +375,7 @@ TEST_CASE("zero_grad leaves zeros in their row, which backward adds to") {
         REQUIRE(parameters[1].grad().defined());
         {
             INFO("a gradient of before is thrown away");
-            const Comparison made = same(elements(parameters[0].grad()), std::vector<float>(2));
-            CHECK(made);
+            CHECK(same(elements(parameters[0].grad()), std::vector<float>(2)));
         }
         const void* const place = parameters[1].grad().data_ptr();
         parameters[0].mutable_grad().reset();
@@ -394,16 +383,15 @@ TEST_CASE("zero_grad leaves zeros in their row, which backward adds to") {
         optimizer.zero_grad();
         {
             INFO("a gradient was NaN");
-            const Comparison zeros = same(elements(parameters[1].grad()), std::vector<float>(3));
-            CHECK(zeros);
+            CHECK(same(elements(parameters[1].grad()), std::vector<float>(3)));
         }
         parameters[0].mutable_grad().reset();
         parameters[1].mutable_grad() = filled({3}, {1, 2, 3});
         optimizer.zero_grad();
         REQUIRE(parameters[0].grad().defined());
-        const Comparison result =
-            same(all_elements({parameters[0].grad(), parameters[1].grad()}), std::vector<float>(5));
-        CHECK(result);
+        CHECK(
+            same(all_elements({parameters[0].grad(), parameters[1].grad()}), std::vector<float>(5))
+        );
         CHECK(parameters[1].grad().data_ptr() == place);
         parameters[1].sum().backward();
         CHECK(parameters[1].grad().data_ptr() == place);
@@ -419,16 +407,13 @@ TEST_CASE("optimizer() has one parameter, this rank's shard, and takes another r
         const auto shard = static_cast<std::size_t>((7 + p - 1) / p);
         const auto begin = static_cast<std::size_t>(comm.rank()) * shard;
         REQUIRE(optimizer.optimizer().parameters().size() == 1);
-        const Comparison mine = same(
+        CHECK(same(
             elements(optimizer.optimizer().parameters()[0]), std::span(all).subspan(begin, shard)
-        );
-        CHECK(mine);
+        ));
         optimizer.optimizer().set_rate(0.5);
         parameters[0].mutable_grad().fill_(2);
         optimizer.step();
-        const Comparison result =
-            same(elements(parameters[0]), std::vector<float>{0, 1, 2, 3, 4, 5, 6});
-        CHECK(result);
+        CHECK(same(elements(parameters[0]), std::vector<float>{0, 1, 2, 3, 4, 5, 6}));
     });
 }
 

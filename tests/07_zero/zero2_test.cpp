@@ -94,11 +94,10 @@ TEST_CASE("a bucket meets when its last gradient is there: afterwards a rank has
         }
         const std::vector<float> row = {3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2};
         const std::size_t length = 12 / static_cast<std::size_t>(p);
-        const Comparison mean = same(
+        CHECK(same(
             elements(shard.grad()),
             std::span(row).subspan(static_cast<std::size_t>(comm.rank()) * length, length), 1e-6
-        );
-        CHECK(mean);
+        ));
     });
 }
 
@@ -120,8 +119,7 @@ TEST_CASE("buckets meet in one order, in whatever order gradients come on each r
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             expected.insert(expected.end(), i + 1, mean[i]);
         }
-        const Comparison result = same(all_elements(parameters), expected, 1e-5);
-        CHECK(result);
+        CHECK(same(all_elements(parameters), expected, 1e-5));
     });
 }
 
@@ -136,9 +134,7 @@ TEST_CASE("a gradient that does not come counts as zeros, on one rank and on all
         INFO("parameters 1 and 3 bring no gradient on any rank, 2 on rank 0 alone: p");
         loss_in_order(parameters, order, {p, p, p, p}).backward();
         optimizer.step();
-        const Comparison result =
-            same(all_elements(parameters), std::vector<float>{p, p, 0, 1, 1, 1, 0}, 1e-6);
-        CHECK(result);
+        CHECK(same(all_elements(parameters), std::vector<float>{p, p, 0, 1, 1, 1, 0}, 1e-6));
     });
 }
 
@@ -165,9 +161,7 @@ TEST_CASE("backwards add up, as two uses of a parameter do, and zero_grad forget
         optimizer.zero_grad();
         optimizer.step();
         INFO("after zero_grad there is no gradient: a step changes nothing");
-        const Comparison again =
-            same(all_elements(parameters), std::vector<float>{3, 3, 6, 6, 6}, 1e-6);
-        CHECK(again);
+        CHECK(same(all_elements(parameters), std::vector<float>{3, 3, 6, 6, 6}, 1e-6));
     });
 }
 
@@ -203,13 +197,11 @@ TEST_CASE("a step without a backward changes nothing, and one with gradients of 
             INFO(name_of(options));
             {
                 INFO("zero_grad and step, without a backward in between");
-                const Comparison kept = same(all_elements(parameters), all_elements(whole), 1e-6);
-                CHECK(kept);
+                CHECK(same(all_elements(parameters), all_elements(whole), 1e-6));
             }
             both(0);
             INFO("a backward whose gradients are zeros is a backward");
-            const Comparison result = same(all_elements(parameters), all_elements(whole), 1e-6);
-            CHECK(result);
+            CHECK(same(all_elements(parameters), all_elements(whole), 1e-6));
         }
     });
 }
@@ -225,8 +217,7 @@ TEST_CASE("after backward no parameter has a gradient, also where somebody gave 
         }
         optimizer.step();
         INFO("backward brought 1 for the first parameter; the second one's 5 is not from backward");
-        const Comparison result = same(all_elements(parameters), std::vector<float>{1, 1, 0, 0, 0});
-        CHECK(result);
+        CHECK(same(all_elements(parameters), std::vector<float>{1, 1, 0, 0, 0}));
     });
 }
 
@@ -242,12 +233,8 @@ TEST_CASE("two objects of zero2 know nothing of each other, also in one backward
         loss.add(loss_in_order(second, {0}, {2, 2})).backward();
         one.step();
         other.step();
-        const Comparison of_one =
-            same(all_elements(first), std::vector<float>{1, 1, 0, 0, 0}, 1e-6);
-        CHECK(of_one);
-        const Comparison of_other =
-            same(all_elements(second), std::vector<float>{2, 2, 0, 0, 0}, 1e-6);
-        CHECK(of_other);
+        CHECK(same(all_elements(first), std::vector<float>{1, 1, 0, 0, 0}, 1e-6));
+        CHECK(same(all_elements(second), std::vector<float>{2, 2, 0, 0, 0}, 1e-6));
     });
 }
 
@@ -273,8 +260,7 @@ TEST_CASE("ranks may each leave out another parameter") {
         INFO("a bucket for each parameter; rank r brings p for all but parameter r");
         loss_in_order(parameters, order, {all, all, all, all}).backward();
         optimizer.step();
-        const Comparison result = same(all_elements(parameters), expected, 1e-6);
-        CHECK(result);
+        CHECK(same(all_elements(parameters), expected, 1e-6));
     });
 }
 
@@ -354,10 +340,8 @@ TEST_CASE("backward sends a reduce-scatter of each bucket, and a step an all-gat
             const Traffic in_backward = record(comm, [&] { backward(parameters, own); });
             const Traffic in_step = record(comm, [&] { optimizer.step(); });
             INFO("buckets of 20, 15 and 7: p-1 messages of a shard of each");
-            const Comparison first = within(in_backward, cost);
-            CHECK(first);
-            const Comparison second = within(in_step, cost);
-            CHECK(second);
+            CHECK(within(in_backward, cost));
+            CHECK(within(in_step, cost));
         }
     });
 }
@@ -376,8 +360,7 @@ TEST_CASE("a message that fails comes out of backward and of step") {
         loss_in_order(parameters, {0}, {2}).backward();
         optimizer.step();
         INFO("then zero_grad, a backward that brings 2, and a step of rate -1");
-        const Comparison result = same(all_elements(parameters), std::vector<float>(6, 2), 1e-6);
-        CHECK(result);
+        CHECK(same(all_elements(parameters), std::vector<float>(6, 2), 1e-6));
     });
 }
 
@@ -399,9 +382,7 @@ TEST_CASE("a message that fails comes out of backward also where a gradient is m
         optimizer.zero_grad();
         run();
         optimizer.step();
-        const Comparison result =
-            same(all_elements(parameters), std::vector<float>{2, 2, 2, 2, 2, 2, 0, 0}, 1e-6);
-        CHECK(result);
+        CHECK(same(all_elements(parameters), std::vector<float>{2, 2, 2, 2, 2, 2, 0, 0}, 1e-6));
     });
 }
 
@@ -433,10 +414,9 @@ TEST_CASE("optimizer() has a shard of each bucket, and takes another rate") {
         optimizer.optimizer().set_rate(-0.5);
         loss_in_order(parameters, {1, 0}, {2, 4}).backward();
         optimizer.step();
-        const Comparison result = same(
+        CHECK(same(
             all_elements(parameters), std::vector<float>{1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2}, 1e-6
-        );
-        CHECK(result);
+        ));
     });
 }
 

@@ -189,13 +189,11 @@ TEST_CASE(
                     "root " << (reshard[0] ? "resharded" : "kept") << ", units "
                             << (reshard[1] ? "resharded" : "kept") << (prefetch ? ", prefetch" : "")
                 );
-                const Comparison in_forward = within(forward, cost(4, all));
-                CHECK(in_forward);
+                CHECK(within(forward, cost(4, all)));
                 const long gathers = reshard[0] ? 4 : reshard[1] ? 3 : 0;
                 const long gathered = reshard[0] ? all : reshard[1] ? all - root : 0;
                 INFO(gathers << " gathers and 4 reduce-scatters in backward");
-                const Comparison in_backward = within(backward, cost(gathers + 4, gathered + all));
-                CHECK(in_backward);
+                CHECK(within(backward, cost(gathers + 4, gathered + all)));
                 CHECK(step.messages_sent == 0);
             }
         }
@@ -349,8 +347,7 @@ TEST_CASE("optimizer() has a shard of each unit, in their order, and takes anoth
         }
         h.backward();
         units.step();
-        const Comparison result = same(weights_of(units), std::vector<float>(14, 0.5F), 1e-6);
-        CHECK(result);
+        CHECK(same(weights_of(units), std::vector<float>(14, 0.5F), 1e-6));
     });
 }
 
@@ -385,9 +382,7 @@ TEST_CASE("a unit that is called twice is gathered and reduced once in backward"
             h = optimizer.forward(0, [&] { return h.mul(x.sum()); });
         }
         const Traffic backward = record(comm, [&] { h.backward(); });
-        const Comparison spent =
-            within(backward, {.messages_sent = exactly(2 * (comm.size() - 1))});
-        CHECK(spent);
+        CHECK(within(backward, {.messages_sent = exactly(2 * (comm.size() - 1))}));
     });
 }
 

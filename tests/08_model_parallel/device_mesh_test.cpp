@@ -57,8 +57,7 @@ void check_mesh(const DeviceMesh& mesh, const MeshCase& wanted, const Communicat
     const std::vector<int> coordinates = all_coordinates(wanted)[static_cast<std::size_t>(r)];
     for (std::size_t i = 0; i < wanted.dims.size(); ++i) {
         const std::string name = wanted.dims[i].name;
-        const Comparison group = same_members(ranks_in(comm, mesh.group(name)), wanted, name, r);
-        CHECK(group);
+        CHECK(same_members(ranks_in(comm, mesh.group(name)), wanted, name, r));
         INFO("dimension " << name << ", rank " << r);
         CHECK(mesh.coordinate(name) == coordinates[i]);
         CHECK(mesh.size(name) == wanted.dims[i].size);
@@ -140,14 +139,11 @@ TEST_CASE("mesh_groups and mesh_coordinates are right in every order of the name
                 names[0] + "-" + names[1] + "-" + names[2] + "-" + names[3]};
             INFO(text_of(mesh));
             for (int rank = 0; rank < ranks_of(mesh); ++rank) {
-                const Comparison result =
-                    same_coordinates(mesh_coordinates(mesh.dims, mesh.order, rank), mesh, rank);
-                REQUIRE(result);
+                REQUIRE(same_coordinates(mesh_coordinates(mesh.dims, mesh.order, rank), mesh, rank)
+                );
             }
             for (const char* along : {"dp", "edp", "ep", "cp"}) {
-                const Comparison result =
-                    same_groups(mesh_groups(mesh.dims, mesh.order, along), mesh, along);
-                REQUIRE(result);
+                REQUIRE(same_groups(mesh_groups(mesh.dims, mesh.order, along), mesh, along));
             }
         } while (std::ranges::next_permutation(names).found);
     });
@@ -161,8 +157,7 @@ TEST_CASE("mesh_groups joins dimensions, named in any order: every rank is in on
                  {"tp-dp", "dp-tp", "dp-pp", "pp-dp", "tp-pp", "pp-tp", "pp-tp-dp"}) {
                 INFO(text_of(mesh));
                 const Groups groups = mesh_groups(mesh.dims, mesh.order, along);
-                const Comparison result = same_groups(groups, mesh, along);
-                CHECK(result);
+                CHECK(same_groups(groups, mesh, along));
                 std::vector<int> all;
                 for (const auto& group : groups) {
                     all.insert(all.end(), group.begin(), group.end());
@@ -222,8 +217,7 @@ TEST_CASE("DeviceMesh makes one split for each dimension, and sends no message")
     on_meshes({8, 6, 1}, [](const MeshCase& wanted, const Communicator& comm) {
         const Traffic traffic =
             record(comm, [&] { const DeviceMesh mesh(wanted.dims, wanted.order, comm); });
-        const Comparison spent = within(traffic, {.messages_sent = exactly(0)});
-        CHECK(spent);
+        CHECK(within(traffic, {.messages_sent = exactly(0)}));
         if (traffic.counted) {
             INFO("communicators that were made, one for each dimension; and collectives");
             CHECK(traffic.communicators == static_cast<long>(wanted.dims.size()));
@@ -338,8 +332,7 @@ TEST_CASE("two meshes of the same ranks know nothing of each other, and may be m
         const DeviceMesh moved = std::move(one);
         INFO("the first of two that are alive, moved");
         check_mesh(moved, first, comm);
-        const Comparison still = same_members(ranks_in(comm, group), first, "tp", comm.rank());
-        CHECK(still);
+        CHECK(same_members(ranks_in(comm, group), first, "tp", comm.rank()));
         const Communicator flat = moved.flatten({"dp", "tp"});
         CHECK(flat.size() == 8);
         INFO("the second of two that are alive");

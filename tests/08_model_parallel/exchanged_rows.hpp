@@ -52,18 +52,15 @@ inline void exchanges_rows() {
             const at::Tensor got = exchange_rows(sent, rows.sends, rows.receives, comm);
             got.mul(laid_out(gradients.received, layout)).sum().backward();
             INFO("row i from rank s to rank d is (s, d, i), and rows lie " << name_of(layout));
-            const Comparison arrived = equal(got, rows.received);
-            CHECK(arrived);
+            CHECK(equal(got, rows.received));
             INFO("their gradients, on the rank that sent them: (s, d, i) + 100");
-            const Comparison gradient = equal(sent.grad(), gradients.sent);
-            CHECK(gradient);
+            CHECK(equal(sent.grad(), gradients.sent));
         }
         const RowsOf rows(comm);
         const at::Tensor sent = rows.sent.clone().requires_grad_();
         exchange_rows(sent, rows.sends, rows.receives, comm).sum().backward();
         INFO("the gradient of a sum: one number in memory for all");
-        const Comparison gradient = equal(sent.grad(), rows.sent.mul(0).add(1));
-        CHECK(gradient);
+        CHECK(equal(sent.grad(), rows.sent.mul(0).add(1)));
     });
 }
 
@@ -90,11 +87,9 @@ inline void exchanges_rows_by_few_messages() {
                 .bytes_sent = exactly(float_bytes(static_cast<std::size_t>(3 * all))),
                 .sent_to = ranks};
         };
-        const Comparison spent = within(there, cost(rows.sends));
-        CHECK(spent);
+        CHECK(within(there, cost(rows.sends)));
         INFO("backward");
-        const Comparison spent_back = within(back, cost(rows.receives));
-        CHECK(spent_back);
+        CHECK(within(back, cost(rows.receives)));
         const at::Tensor detached = exchange_rows(rows.sent, rows.sends, rows.receives, comm);
         INFO("rows that need no gradient");
         CHECK_FALSE(detached.requires_grad());
@@ -133,12 +128,10 @@ inline void hands_tokens_to_experts(const Spread& spread, const Communicator& co
             "expert " << comm.rank() * local + e
                       << ": its tokens are (rank, position, 1), three numbers each"
         );
-        const Comparison rows = same(got[static_cast<std::size_t>(e)], expected);
-        CHECK(rows);
+        CHECK(same(got[static_cast<std::size_t>(e)], expected));
     }
     INFO("which of this rank's experts are called, and in which order");
-    const Comparison order = same(calls, in_order);
-    CHECK(order);
+    CHECK(same(calls, in_order));
 }
 
 inline void refuses_rows(const Communicator& comm) {

@@ -45,8 +45,7 @@ inline void sends_while_it_computes() {
             y.sum().backward();
         }
         const at::Tensor sums = whole.sum(0).expand({5, 7});
-        const Comparison result = equal(x.grad(), sums);
-        CHECK(result);
+        CHECK(equal(x.grad(), sums));
     });
 }
 
@@ -65,12 +64,11 @@ inline void waits_for_late_ranks() {
         column.forward(x).sum().backward();
         late.reset();
         const auto sums = [](const at::Tensor& w) { return w.detach().sum(0).expand({2, 6, 5}); };
-        const Comparison result = same(
+        CHECK(same(
             then, elements(sums(whole.w0)), 0,
             {{elements(sums(column.weight)),
               "that is this rank's part: who waits for the others'?"}}
-        );
-        CHECK(result);
+        ));
     });
 }
 

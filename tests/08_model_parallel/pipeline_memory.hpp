@@ -139,8 +139,7 @@ inline void holds_what_is_in_flight(const PipelineCase& one, const Communicator&
     }
     CHECK(watch->all);
     INFO("afterwards: a gradient of each stage's one weight, and losses");
-    const Comparison nothing = same_bytes(left, sizeof(float) * (stages.size() + losses.size()));
-    CHECK(nothing);
+    CHECK(same_bytes(left, sizeof(float) * (stages.size() + losses.size())));
     CHECK(beside);
 }
 

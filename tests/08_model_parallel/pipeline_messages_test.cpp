@@ -33,8 +33,7 @@ std::vector<Finding> found_in(const Schedule& rows, Sends sends = Sends::rendezv
 void finds(const Schedule& rows, const std::vector<Finding>& right, const std::string& what) {
     for (const Sends sends : kSends) {
         INFO(what << "; " << text_of_sends(sends) << text_of_rows(rows));
-        const Comparison result = same_findings(found_in(rows, sends), right);
-        REQUIRE(result);
+        REQUIRE(same_findings(found_in(rows, sends), right));
     }
 }
 
@@ -76,8 +75,7 @@ TEST_CASE("insert_messages keeps the computations, and inserts each message once
                     std::ranges::sort(row);
                 }
             }
-            const Comparison same_computations = same_rows(without, rows);
-            REQUIRE(same_computations);
+            REQUIRE(same_rows(without, rows));
             INFO(
                 "the messages alone, sorted" << text_of_rows(messages) << "\nright"
                                              << text_of_rows(right)
@@ -93,8 +91,7 @@ TEST_CASE("insert_messages leaves no deadlock, whether sends wait or not") {
             const Schedule with = insert_messages(rows);
             for (const Sends sends : kSends) {
                 INFO(text_of_sends(sends) << text_of_rows(with));
-                const Comparison nobody = same_findings(run_by_hand(with, sends).stuck, {});
-                REQUIRE(nobody);
+                REQUIRE(same_findings(run_by_hand(with, sends).stuck, {}));
             }
         }
     });
@@ -153,8 +150,7 @@ TEST_CASE("validate finds nothing in a schedule that is right") {
             finds(with_messages(rows), {}, "messages in the order of a clock");
             const Schedule close = next_to_their_computations(rows);
             INFO("each RECV right before what needs it" << text_of_rows(close));
-            const Comparison result = same_findings(found_in(close, Sends::buffered), {});
-            REQUIRE(result);
+            REQUIRE(same_findings(found_in(close, Sends::buffered), {}));
         }
     });
 }
@@ -166,17 +162,14 @@ TEST_CASE("validate names who waits for whom in a deadlock") {
             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1"
         );
         INFO("1F1B, with each RECV right before what needs it; sends wait" << text_of_rows(rows));
-        const Comparison both = same_findings(
+        CHECK(same_findings(
             found_in(rows),
             {{Fault::deadlock, 0, {0, send_f, 1}, 1}, {Fault::deadlock, 1, {1, send_b, 0}, 0}}
-        );
-        CHECK(both);
+        ));
         for (const Schedule& computed : computations()) {
             const Schedule close = next_to_their_computations(computed);
             INFO("sends wait" << text_of_rows(close));
-            const Comparison result =
-                same_findings(found_in(close), run_by_hand(close, Sends::rendezvous).stuck);
-            REQUIRE(result);
+            REQUIRE(same_findings(found_in(close), run_by_hand(close, Sends::rendezvous).stuck));
         }
     });
 }
@@ -203,13 +196,11 @@ TEST_CASE("validate finds a deadlock of receives, where sends do not wait either
         );
         INFO("sent as 1, 0 and received as 0, 1: a RECV takes its own message, if sends do not wait"
         );
-        const Comparison fine = same_findings(found_in(other_order, Sends::buffered), {});
-        CHECK(fine);
-        const Comparison stuck = same_findings(
+        CHECK(same_findings(found_in(other_order, Sends::buffered), {}));
+        CHECK(same_findings(
             found_in(other_order),
             {{Fault::deadlock, 0, {0, send_f, 1}, 1}, {Fault::deadlock, 1, {1, recv_f, 0}, 0}}
-        );
-        CHECK(stuck);
+        ));
     });
 }
 
@@ -223,11 +214,10 @@ TEST_CASE("validate finds each action that is missing") {
     on_ranks({1}, [](const Communicator&) {
         const Schedule rows = read_schedule("0F0,0B0");
         INFO("0F0,0B0 alone, of 2 micro-batches, and of 2 stages");
-        const Comparison second = same_findings(
+        CHECK(same_findings(
             validate(rows, 1, 2, Sends::buffered),
             {{Fault::missing, 0, {0, forward, 1}}, {Fault::missing, 0, {0, backward, 1}}}
-        );
-        CHECK(second);
+        ));
         const Comparison stage = same_findings(
             validate(rows, 2, 1, Sends::buffered), {{Fault::missing, 0, {0, send_f, 0}},
                                                     {Fault::missing, 0, {0, recv_b, 0}},
@@ -286,8 +276,7 @@ TEST_CASE("validate finds what stands before that which it needs, and deadlocks 
                 cell(second) << " before " << cell(first) << ", which stood before it; "
                              << text_of_sends(sends) << text_of_rows(spoilt)
             );
-            const Comparison result = same_findings(found_in(spoilt, sends), right);
-            REQUIRE(result);
+            REQUIRE(same_findings(found_in(spoilt, sends), right));
         }
     });
 }
@@ -298,8 +287,7 @@ TEST_CASE("validate finds what is misplaced, and looks no further") {
                               const char* what) {
             const Schedule rows = read_schedule(text);
             INFO(text << "\n2 stages, 1 micro-batch: " << what);
-            const Comparison result = same_findings(validate(rows, 2, 1, Sends::rendezvous), right);
-            CHECK(result);
+            CHECK(same_findings(validate(rows, 2, 1, Sends::rendezvous), right));
         };
         const auto at = [](int rank, const Action& action) {
             return Finding{Fault::misplaced, rank, action};
@@ -317,11 +305,10 @@ TEST_CASE("validate finds what is misplaced, and looks no further") {
             "0F0\n1F0,1SEND_F0,1RECV_B0", {at(1, {1, send_f, 0}), at(1, {1, recv_b, 0})},
             "nobody is behind stage 1"
         );
-        const Comparison negative = same_findings(
+        CHECK(same_findings(
             validate({{{-1, forward, 0}, {0, forward, -1}}}, 2, 1, Sends::buffered),
             {at(0, {-1, forward, 0}), at(0, {0, forward, -1})}
-        );
-        CHECK(negative);
+        ));
     });
 }
 

@@ -38,16 +38,13 @@ void has_right_rows(ScheduleKind kind) {
         all.push_back({kind, 64, 128, kind == interleaved ? 2 : 1});
         for (const PipelineCase& one : all) {
             INFO(text_of(one));
-            const Comparison result =
-                same_rows(pipeline_schedule(kind, one.p, one.m, one.v), right_schedule(one));
-            REQUIRE(result);
+            REQUIRE(same_rows(pipeline_schedule(kind, one.p, one.m, one.v), right_schedule(one)));
         }
     });
 }
 
 void is_written(const Schedule& rows, const std::string& text) {
-    const Comparison result = same_rows(rows, read_schedule(text));
-    CHECK(result);
+    CHECK(same_rows(rows, read_schedule(text)));
 }
 
 /// The slots of a run begin and end as RightTimes says.
@@ -196,8 +193,7 @@ TEST_CASE("simulate_schedule begins each computation when the rank is free and i
                 for (const PipelineTimes& times :
                      {PipelineTimes{}, {2, 3, 1, 0}, {1, 1, 1, 2}, {3, 2, 5, 7}, {1, 0, 0, 0}}) {
                     INFO(text_of(one) << "; send " << times.send);
-                    const Comparison result = same_run(simulate_schedule(rows, times), rows, times);
-                    REQUIRE(result);
+                    REQUIRE(same_run(simulate_schedule(rows, times), rows, times));
                 }
             }
         }
@@ -273,8 +269,7 @@ TEST_CASE("simulate_schedule leaves messages out, and takes rows of any lengths"
         const Schedule without = read_schedule("0F0,0F1,0B0,0B1\n\n1F0,1B0,1F1,1B1");
         const PipelineRun run = simulate_schedule(with);
         INFO("messages stand in rows 0 and 2, and row 1 is empty");
-        const Comparison result = same_run(run, without, {});
-        CHECK(result);
+        CHECK(same_run(run, without, {}));
         CHECK(run.most_in_flight == std::vector{2, 0, 1});
         CHECK(run.bubble == std::vector<double>{3, 9, 3});
         CHECK(simulate_schedule({}).total == 0);

@@ -45,18 +45,17 @@ inline void ties_both_ends(const Communicator& comm) {
     });
     if (is_end) {
         const at::Tensor whole = alone.stages[0].leaves[0].grad();
-        const Comparison result = identical(
+        CHECK(identical(
             table.grad(), whole,
             {{own, "that is what this rank's stages have found"},
              {whole.div(2), "that is the mean of both ends"}}
-        );
-        CHECK(result);
+        ));
     }
     const long messages = is_end && p > 1 ? 2 : 0;
     INFO("one ring all-reduce of the table's 20 floats");
-    const Comparison spent =
-        within(traffic, {.messages_sent = exactly(messages), .bytes_sent = exactly(messages * 40)});
-    CHECK(spent);
+    CHECK(
+        within(traffic, {.messages_sent = exactly(messages), .bytes_sent = exactly(messages * 40)})
+    );
 }
 
 /// A gradient in any layout, or none; a weight that needs none.
@@ -75,8 +74,7 @@ inline void adds_up_any_gradient(const Communicator& comm) {
         const auto as_before = as_now({weight.detach()});
         all_reduce_tied_gradient(weight, comm);
         INFO("gradients lie " << name_of(layout) << ", and rank 1 has none");
-        const Comparison result = identical(weight.grad(), expected);
-        CHECK(result);
+        CHECK(identical(weight.grad(), expected));
         const Comparison unchanged = as_before();
         CHECK(unchanged);
     }

@@ -39,8 +39,7 @@ inline void goes_on(
     INFO(text);
     const Tensors expected = alone.train_alone(in_order(m), m);
     for (std::size_t i = 0; i < got.size(); ++i) {
-        const Comparison result = identical(got[i], expected[i]);
-        CHECK(result);
+        CHECK(identical(got[i], expected[i]));
     }
 }
 

@@ -159,9 +159,7 @@ inline void has_gradients_of(
                 expected = at::zeros_like(leaf);
             }
             INFO("the gradient of leaf " << j << " of stage " << number);
-            const Comparison result =
-                identical(mine.stages[k].leaves[j].grad(), expected, suspicions);
-            CHECK(result);
+            CHECK(identical(mine.stages[k].leaves[j].grad(), expected, suspicions));
         }
     }
 }
@@ -191,9 +189,8 @@ inline void trains_as_one(
     } else {
         for (std::size_t i = 0; i < losses.size(); ++i) {
             INFO("what loss has returned for micro-batch " << i);
-            const Comparison one =
-                identical(losses[i], expected[i], {{expected[i].div(m), "that is divided by m"}});
-            CHECK(one);
+            CHECK(identical(losses[i], expected[i], {{expected[i].div(m), "that is divided by m"}})
+            );
             CHECK_FALSE(losses[i].requires_grad());
         }
     }

@@ -54,8 +54,7 @@ inline void holds_inputs_alone() {
         CHECK(peak <= (segments + 2 + layers + 2) * kActivation + segments * kState);
         y.reset();
         INFO("afterwards: x, its gradient, and the gradient given");
-        const Comparison left = same_bytes(before.tensors_since(), 3 * kActivation);
-        CHECK(left);
+        CHECK(same_bytes(before.tensors_since(), 3 * kActivation));
     }
 }
 

@@ -143,11 +143,8 @@ TEST_CASE("module is called once in forward and once in each backward, and not w
         backward(y, true);
         const at::Tensor once = x.grad().clone();
         backward(y, false);
-        const Comparison twice = identical(x.grad(), once.mul(2));
-        CHECK(twice);
-        const Comparison recomputed =
-            calls.are({"module", "backward", "module", "backward", "module"});
-        CHECK(recomputed);
+        CHECK(identical(x.grad(), once.mul(2)));
+        CHECK(calls.are({"module", "backward", "module", "backward", "module"}));
         calls.forget();
         CHECK_FALSE(recompute(module, {x.detach()}).requires_grad());
         {
@@ -155,8 +152,7 @@ TEST_CASE("module is called once in forward and once in each backward, and not w
             CHECK_FALSE(recompute(module, {x}).requires_grad());
         }
         INFO("nothing requires a gradient, or autograd is off: a call each");
-        const Comparison no_more = calls.are({"module", "module"});
-        CHECK(no_more);
+        CHECK(calls.are({"module", "module"}));
     });
 }
 
@@ -181,8 +177,7 @@ TEST_CASE("recompute may stand in recompute") {
             return Tensors{y, x.grad(), inner.weights.grad(), outer.weights.grad(), at::rand({3})};
         });
         CHECK(result);
-        const Comparison all = calls.are({"outer", "inner", "outer", "inner", "inner"});
-        CHECK(all);
+        CHECK(calls.are({"outer", "inner", "outer", "inner", "inner"}));
     });
 }
 
@@ -228,8 +223,7 @@ TEST_CASE("hooks of a parameter are called once in a backward, when all of its g
         const std::vector<std::string> either =
             calls.all().front() == "x" ? std::vector<std::string>{"x", "weights", "end"}
                                        : std::vector<std::string>{"weights", "x", "end"};
-        const Comparison once = calls.are(either);
-        CHECK(once);
+        CHECK(calls.are(either));
     });
 }
 
@@ -330,8 +324,7 @@ TEST_CASE("zero2 and zero3 train with recompute as without, for the same message
             Traffic traffic;
             const std::vector<float> expected = trained_by_zero(stage, plain, as_ever, comm);
             const std::vector<float> got = trained_by_zero(stage, recompute, traffic, comm);
-            const Comparison weights = same(got, expected);
-            CHECK(weights);
+            CHECK(same(got, expected));
             CHECK(traffic.messages_sent == as_ever.messages_sent);
             CHECK(traffic.bytes_sent == as_ever.bytes_sent);
         }

@@ -55,8 +55,7 @@ void goes_back(const Shape& shape, const Communicator& comm) {
             const at::Tensor result = redistribute(local, from, to, shape, comm, said);
             result.backward(gradient.part(back));
             INFO("the result's gradient is " << name_of(back));
-            const Comparison comes = is_gradient(local.grad(), gradient, from);
-            CHECK(comes);
+            CHECK(is_gradient(local.grad(), gradient, from));
         }
     });
 }
@@ -147,8 +146,7 @@ TEST_CASE("local and its gradient may lie in memory in any way") {
                 const Placement back = to.kind == Kind::shard ? to : kReplicate;
                 result.backward(laid_out(whole.part(back), layout));
                 INFO("and so is the result's gradient");
-                const Comparison comes = is_gradient(local.grad(), whole, from);
-                CHECK(comes);
+                CHECK(is_gradient(local.grad(), whole, from));
             });
         }
     });
@@ -196,8 +194,7 @@ TEST_CASE("redistribute has a second derivative") {
             INFO("of the sum of a x^2, the derivative of the sum of b times its derivative: 2 a b");
             REQUIRE(once.requires_grad());
             once.mul(second.part(home)).sum().backward();
-            const Comparison twice = is_gradient(local.grad(), expected, from);
-            CHECK(twice);
+            CHECK(is_gradient(local.grad(), expected, from));
         });
     });
 }
@@ -224,10 +221,8 @@ TEST_CASE("with partial gradients redistribute is what cut layers need before an
             INFO("a layer cut by outputs, relu, one cut by inputs; x is " << name_of(outside));
             const at::Tensor expected =
                 outside == kReplicate ? all_x.grad() : slice(all_x.grad(), 0, comm);
-            const Comparison of_x = same_tensor(own_x.grad(), expected);
-            CHECK(of_x);
-            const Comparison of_w = same_tensor(own_w.grad(), slice(all_w.grad(), 0, comm));
-            CHECK(of_w);
+            CHECK(same_tensor(own_x.grad(), expected));
+            CHECK(same_tensor(own_w.grad(), slice(all_w.grad(), 0, comm)));
         }
     });
 }
@@ -295,8 +290,7 @@ TEST_CASE("a message that fails comes out of redistribute and of backward") {
         }
         INFO("and once more, without a failure");
         result.backward(whole.part(cut));
-        const Comparison comes = is_gradient(local.grad(), whole, kReplicate);
-        CHECK(comes);
+        CHECK(is_gradient(local.grad(), whole, kReplicate));
     });
 }
 

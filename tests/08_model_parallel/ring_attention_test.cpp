@@ -93,8 +93,7 @@ TEST_CASE("forward sends keys and values together, p-1 times, and gathers none")
             const OwnAttention mine(whole, comm);
             const Traffic traffic = record(comm, [&] { (void)mine.forward(); });
             INFO(way.name << ": each message has the keys and the values of one rank");
-            const Comparison spent = within(traffic, messages(comm.size() - 1, mine.q, comm));
-            CHECK(spent);
+            CHECK(within(traffic, messages(comm.size() - 1, mine.q, comm)));
         }
     });
 }
@@ -110,8 +109,7 @@ TEST_CASE("backward sends 2p-1 messages: p-1 of keys and values, and p of their 
             INFO(
                 way.name << ": the gradient of keys goes round with them, and one step more: home"
             );
-            const Comparison spent = within(traffic, messages(count, mine.q, comm));
-            CHECK(spent);
+            CHECK(within(traffic, messages(count, mine.q, comm)));
         }
     });
 }
@@ -146,8 +144,7 @@ TEST_CASE("scores of tokens that cannot be seen are not computed; balanced, all 
             if (way.balanced) {
                 const float work[] = {static_cast<float>(forward), static_cast<float>(backward)};
                 INFO("balanced: what one rank computes more is what all others wait for");
-                const Comparison alike = same_on_all_ranks(work, comm);
-                CHECK(alike);
+                CHECK(same_on_all_ranks(work, comm));
             }
         }
     });
@@ -260,8 +257,7 @@ TEST_CASE("where no gradient is asked for, the result is the same, and leaves no
             const at::Tensor out =
                 ring_attention(given(mine.q), given(mine.k), given(mine.v), whole.options, comm);
             INFO((off ? "autograd is off" : "q, k and v need no gradient"));
-            const Comparison result = same(elements(out), elements(right), kTolerance);
-            CHECK(result);
+            CHECK(same(elements(out), elements(right), kTolerance));
             CHECK_FALSE(out.requires_grad());
         }
     });

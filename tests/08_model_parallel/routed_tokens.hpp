@@ -63,11 +63,10 @@ inline void keeps_first_choices() {
                 const at::Tensor many = scores_of(tokens, 5);
                 const std::int64_t room = expert_capacity(tokens, k, 5, factor);
                 INFO(tokens << " tokens, 5 experts, k = " << k << ", factor " << factor);
-                const Comparison kept = same(
+                CHECK(same(
                     elements(route(many, k, factor).kept.to(at::kFloat)),
                     routed_plainly(many, k, room).kept
-                );
-                CHECK(kept);
+                ));
             }
         }
     }
@@ -84,17 +83,13 @@ inline void weighs_by_probabilities() {
         loss_of(routing.weights).add(loss_of(routing.probabilities, 1)).backward();
         INFO("k = " << k);
         // each is rounded a few times, by 2^-24 of itself; a gradient is a sum of numbers below 8
-        const Comparison weights = same(
+        CHECK(same(
             elements(routing.weights), elements(expected), 1e-6,
             {{elements(expected.div(expected.sum(-1, true))), "they are made to add up to 1"}}
-        );
-        CHECK(weights);
-        const Comparison probabilities = same(elements(routing.probabilities), elements(all), 1e-6);
-        CHECK(probabilities);
+        ));
+        CHECK(same(elements(routing.probabilities), elements(all), 1e-6));
         REQUIRE(scores.grad().defined());
-        const Comparison gradient =
-            same(elements(scores.grad()), elements(same_scores.grad()), 1e-5);
-        CHECK(gradient);
+        CHECK(same(elements(scores.grad()), elements(same_scores.grad()), 1e-5));
     }
 }
 

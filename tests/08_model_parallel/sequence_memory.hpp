@@ -47,10 +47,8 @@ inline void functions_hold_their_results() {
             const MemoryBefore before;
             const at::Tensor result = call();
             INFO("bytes that are there after " << what << ", and were not before it");
-            const Comparison held = same_bytes(before.tensors_since(), bytes, {}, too_many);
-            CHECK(held);
-            const Comparison beside = before.nothing_beside();
-            CHECK(beside);
+            CHECK(same_bytes(before.tensors_since(), bytes, {}, too_many));
+            CHECK(before.nothing_beside());
         };
         const ByteSuspicion view = {
             all - own, "the result is a view of the whole, which lives as long as it does"};
@@ -107,11 +105,10 @@ inline void block_holds_a_share() {
             return own.add(at::dropout(y, 0.5, true));
         });
         INFO("one process holds " << as_one << " bytes of this block for backward, and its output");
-        const Comparison share = same_bytes(
+        CHECK(same_bytes(
             held, as_one / static_cast<std::size_t>(comm.size()), {},
             {whole_kept(float_bytes_of(kMeasured), comm)}
-        );
-        CHECK(share);
+        ));
     });
 }
 

@@ -60,16 +60,14 @@ TEST_CASE("an MLP costs 5 units in each step, of which tensor_parallel_mlp takes
         {
             INFO("forward: all-gather before the column layer, reduce-scatter behind the row layer"
             );
-            const Comparison spent = within(forward, units(2, 120, comm));
-            CHECK(spent);
+            CHECK(within(forward, units(2, 120, comm)));
         }
         INFO(
             "backward: all-gather of y's gradient, all-gather of x, reduce-scatter of x's "
             "gradient. "
             "Two units: is x of all tokens kept? Four: is something added up twice?"
         );
-        const Comparison spent = within(backward, units(3, 120, comm));
-        CHECK(spent);
+        CHECK(within(backward, units(3, 120, comm)));
     });
 }
 
@@ -107,8 +105,7 @@ TEST_CASE("a column-parallel layer gives its columns of all tokens, with and wit
             const at::Tensor y =
                 sequence_parallel_column_linear(part(x, 1, comm), column.weight, column.bias, comm);
             INFO((biased ? "with a bias" : "without a bias"));
-            const Comparison result = equal(y, part(at::linear(x, w, b), -1, comm));
-            CHECK(result);
+            CHECK(equal(y, part(at::linear(x, w, b), -1, comm)));
         }
     });
 }
@@ -144,8 +141,7 @@ TEST_CASE("the column layer takes tokens and gradients in any layout") {
             const Comparison gradient = equal(own.grad(), part(x.grad(), 1, comm));
             CHECK(gradient);
             INFO("the gradient of the weight");
-            const Comparison weight = equal(column.weight.grad(), part(w.grad(), 0, comm));
-            CHECK(weight);
+            CHECK(equal(column.weight.grad(), part(w.grad(), 0, comm)));
         }
     });
 }
@@ -180,8 +176,7 @@ TEST_CASE("backward sends nothing for a gradient that nobody needs") {
                          << (trains_w ? "needs one" : "needs none")
                 );
                 const long sent = (trains_x ? 1 : 0) + (trains_w ? 1 : 0);
-                const Comparison spent = within(traffic, units(sent, 40L * comm.size(), comm));
-                CHECK(spent);
+                CHECK(within(traffic, units(sent, 40L * comm.size(), comm)));
                 CHECK(x.grad().defined() == trains_x);
                 CHECK(w.grad().defined() == trains_w);
                 CHECK(b.grad().defined());
@@ -231,11 +226,9 @@ TEST_CASE("a block may stand in recompute: the same gradients, for forward's 2 u
         cut.has_gradients_of(whole);
         {
             INFO("the gradient of this rank's tokens");
-            const Comparison gradient = equal(own.grad(), part(x.grad(), 1, comm));
-            CHECK(gradient);
+            CHECK(equal(own.grad(), part(x.grad(), 1, comm)));
         }
-        const Comparison spent = within(backward, units(5, 120, comm));
-        CHECK(spent);
+        CHECK(within(backward, units(5, 120, comm)));
     });
 }
 
@@ -246,8 +239,7 @@ TEST_CASE("where autograd is off, a block gives the same, and leaves nothing for
         const at::Tensor x = trained({2, 12, 5}, 9);
         const at::NoGradGuard off;
         const at::Tensor y = cut.forward(scatter_to_sequence_parallel_region(x, comm));
-        const Comparison result = equal(y, part(whole.forward(x), 1, comm));
-        CHECK(result);
+        CHECK(equal(y, part(whole.forward(x), 1, comm)));
         CHECK_FALSE(y.requires_grad());
         CHECK_FALSE(at::GradMode::is_enabled());
     });

@@ -56,16 +56,14 @@ inline void gather_adds_up_in_backward() {
     for_wholes([](const Whole& whole, const Communicator& comm) {
         const at::Tensor x = part(whole.of(0, 1), 1, comm).requires_grad_();
         const at::Tensor y = gather_from_sequence_parallel_region(x, comm);
-        const Comparison result = equal(y, whole.of(0, 1));
-        CHECK(result);
+        CHECK(equal(y, whole.of(0, 1)));
         const at::Tensor own = whole.of(comm.rank(), 2);
         y.backward(own);
         INFO("each rank goes on in its own way: a part of a token's gradient is on every rank");
-        const Comparison gradient = equal(
+        CHECK(equal(
             x.grad(), part(whole.sum(2, comm), 1, comm),
             {{part(own, 1, comm), "that is what this rank has found of it alone"}}
-        );
-        CHECK(gradient);
+        ));
     });
 }
 
@@ -75,11 +73,10 @@ inline void gather_may_take_its_part_in_backward() {
         const at::Tensor y = gather_from_sequence_parallel_region(x, comm, Placement::replicate());
         const Traffic traffic = record(comm, [&] { y.backward(whole.of(0, 2)); });
         const at::Tensor expected = part(whole.of(0, 2), 1, comm);
-        const Comparison gradient = equal(
+        CHECK(equal(
             x.grad(), expected,
             {{expected.mul(comm.size()), "that is the same gradient, once for each rank"}}
-        );
-        CHECK(gradient);
+        ));
         CHECK(traffic.messages_sent == 0);
     });
 }
@@ -91,12 +88,10 @@ inline void reduce_scatter_gathers_in_backward() {
         const at::Tensor y = reduce_scatter_to_sequence_parallel_region(x, comm);
         const Comparison unchanged = kept();
         CHECK(unchanged);
-        const Comparison result = equal(y, part(whole.sum(1, comm), 1, comm));
-        CHECK(result);
+        CHECK(equal(y, part(whole.sum(1, comm), 1, comm)));
         y.backward(part(whole.of(0, 2), 1, comm));
         INFO("a rank's summand is in the tokens of all ranks: is its gradient of all tokens?");
-        const Comparison gradient = equal(x.grad(), whole.of(0, 2));
-        CHECK(gradient);
+        CHECK(equal(x.grad(), whole.of(0, 2)));
     });
 }
 
@@ -104,12 +99,10 @@ inline void scatter_gathers_in_backward() {
     for_wholes([](const Whole& whole, const Communicator& comm) {
         const at::Tensor x = whole.of(0, 1).requires_grad_();
         const at::Tensor y = scatter_to_sequence_parallel_region(x, comm);
-        const Comparison result = equal(y, part(x, 1, comm));
-        CHECK(result);
+        CHECK(equal(y, part(x, 1, comm)));
         y.backward(part(whole.of(0, 2), 1, comm));
         INFO("every rank has all of x: is the gradient 0 where another rank has the token?");
-        const Comparison gradient = equal(x.grad(), whole.of(0, 2));
-        CHECK(gradient);
+        CHECK(equal(x.grad(), whole.of(0, 2)));
     });
 }
 
@@ -123,12 +116,10 @@ inline void regions_cost_a_unit() {
             INFO(what << ", of 240 floats in all");
             {
                 INFO("forward");
-                const Comparison spent = within(forward, units(there, 240, comm));
-                CHECK(spent);
+                CHECK(within(forward, units(there, 240, comm)));
             }
             INFO("backward");
-            const Comparison spent = within(backward, units(back, 240, comm));
-            CHECK(spent);
+            CHECK(within(backward, units(back, 240, comm)));
         };
         const at::Tensor x = filled({2, 24, 5}, comm.rank(), 1).requires_grad_();
         const at::Tensor own = leaf_of(part(x, 1, comm));

@@ -37,8 +37,7 @@ inline void masks_differ_where_cut() {
         for (int i = 0; i < 3; ++i) {
             const at::Tensor common = mask();
             INFO("dropout number " << i << " outside of scopes: each rank has to have the same");
-            const Comparison same_everywhere = same_on_all_ranks(nn::floats(common), comm);
-            CHECK(same_everywhere);
+            CHECK(same_on_all_ranks(nn::floats(common), comm));
             masks.emplace_back("outside of scopes, dropout " + std::to_string(i), common);
             for (const char* const which : {"a first", "a second"}) {  // one right behind the other
                 const at::Tensor rows = at::ones({comm.size(), 64});
@@ -82,13 +81,10 @@ inline void common_numbers_go_on() {
             throw std::runtime_error("a layer");
         });
         INFO("random numbers after a scope, which must not depend on those drawn within it");
-        const Comparison same_everywhere = same_on_all_ranks(nn::floats(many), comm);
-        CHECK(same_everywhere);
-        const Comparison drawn = identical(many, expected);
-        CHECK(drawn);
+        CHECK(same_on_all_ranks(nn::floats(many), comm));
+        CHECK(identical(many, expected));
         INFO("the scope was left by an exception");
-        const Comparison left = identical(thrown, expected);
-        CHECK(left);
+        CHECK(identical(thrown, expected));
     });
 }
 
@@ -102,8 +98,7 @@ inline void masks_come_again() {
         const at::Tensor first = from_the_seed();
         {
             INFO("the generator is where it was before the first scope");
-            const Comparison again = identical(from_the_seed(), first);
-            CHECK(again);
+            CHECK(identical(from_the_seed(), first));
         }
         const auto trained_by =
             [&](const std::function<at::Tensor(const Module&, const at::Tensor&)>& call) {
@@ -126,10 +121,8 @@ inline void masks_come_again() {
         const auto [y, gradient] = trained_by(plain);
         const auto [same_y, same_gradient] = trained_by(again);
         INFO("a scope within recompute: output and gradient must have the same mask");
-        const Comparison output = identical(same_y, y);
-        CHECK(output);
-        const Comparison recomputed = identical(same_gradient, gradient);
-        CHECK(recomputed);
+        CHECK(identical(same_y, y));
+        CHECK(identical(same_gradient, gradient));
     });
 }
 

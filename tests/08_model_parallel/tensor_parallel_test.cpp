@@ -46,8 +46,7 @@ TEST_CASE("each rank has its part of the whole weights, as leaves that require g
             const auto check = [](const char* what, const at::Tensor& got,
                                   const at::Tensor& expected) {
                 INFO(what);
-                const Comparison numbers = equal(got, expected);
-                CHECK(numbers);
+                CHECK(equal(got, expected));
                 CHECK(got.is_leaf());
                 CHECK(got.requires_grad());
             };
@@ -112,8 +111,7 @@ TEST_CASE("a row-parallel layer adds up over the ranks, and adds its bias once")
                        : equal(y, sum);
             CHECK(result);
             const Traffic backward = record(comm, [&] { loss_of(y).backward(); });
-            const Comparison spent = within(forward, all_reduce(y.numel(), comm));
-            CHECK(spent);
+            CHECK(within(forward, all_reduce(y.numel(), comm)));
             INFO("backward of a row-parallel layer: each rank has the whole gradient already");
             CHECK(backward.messages_sent == 0);
         }
@@ -153,8 +151,7 @@ TEST_CASE("gradients may come in any layout: that of a sum is one number for all
             cut.column.forward(x).mul(laid_out(part(g, -1, comm), layout)).sum().backward();
         }
         cut.has_gradients_of(whole);
-        const Comparison gradient = equal(x.grad(), same_x.grad());
-        CHECK(gradient);
+        CHECK(equal(x.grad(), same_x.grad()));
     });
 }
 
@@ -165,11 +162,10 @@ TEST_CASE("the activation is GELU, where none is given") {
         const auto gelu = [](const at::Tensor& h) { return at::gelu(h); };
         const std::vector<float> expected = elements(whole.forward(x, gelu));
         // 24 products of h < 8 and w <= 8, of which each and each sum is rounded by 2^-24 of itself
-        const Comparison result = same(
+        CHECK(same(
             elements(CutMlp(whole, comm).forward(x, {})), expected, 1e-3,
             {{elements(whole.forward(x)), "that is with ReLU"}}
-        );
-        CHECK(result);
+        ));
     });
 }
 
@@ -183,12 +179,10 @@ TEST_CASE("an MLP sends one all-reduce of y in forward, and one of x in backward
         const Traffic backward = record(comm, [&] { loss.backward(); });
         {
             INFO("forward: one all-reduce of y's 84 floats, and nothing between the layers");
-            const Comparison spent = within(forward, all_reduce(84, comm));
-            CHECK(spent);
+            CHECK(within(forward, all_reduce(84, comm)));
         }
         INFO("backward: one all-reduce of the 60 floats of x's gradient");
-        const Comparison spent = within(backward, all_reduce(60, comm));
-        CHECK(spent);
+        CHECK(within(backward, all_reduce(60, comm)));
     });
 }
 
@@ -213,8 +207,7 @@ TEST_CASE("where autograd is off, forward gives the same, and leaves nothing for
         const at::Tensor x = trained({2, 6, 5}, 9);
         const at::NoGradGuard off;
         const at::Tensor y = cut.forward(x);
-        const Comparison result = equal(y, whole.forward(x));
-        CHECK(result);
+        CHECK(equal(y, whole.forward(x)));
         CHECK_FALSE(y.requires_grad());
         CHECK_FALSE(at::GradMode::is_enabled());
     });

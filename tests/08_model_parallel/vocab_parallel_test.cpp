@@ -52,11 +52,9 @@ TEST_CASE("the embedding has the rows of the whole table, and brings its gradien
             loss_of(expected).backward();
             const at::Tensor rows = vocab_parallel_embedding(ids, shard, comm);
             loss_of(rows).backward();
-            const Comparison result = equal(rows, expected);
-            CHECK(result);
+            CHECK(equal(rows, expected));
             INFO("the gradient of this rank's rows of the table");
-            const Comparison gradient = equal(shard.grad(), part(table.grad(), 0, comm));
-            CHECK(gradient);
+            CHECK(equal(shard.grad(), part(table.grad(), 0, comm)));
         }
     });
 }
@@ -68,8 +66,7 @@ TEST_CASE("the embedding costs one all-reduce, and its backward nothing") {
         const auto forward = [&] { rows = vocab_parallel_embedding(words({12}), shard, comm); };
         const Traffic there = record(comm, forward);
         const Traffic back = record(comm, [&] { loss_of(rows).backward(); });
-        const Comparison spent = within(there, all_reduces(1, 1, 60, comm));
-        CHECK(spent);
+        CHECK(within(there, all_reduces(1, 1, 60, comm)));
         INFO("backward: each rank has the gradient of all rows already");
         CHECK(back.messages_sent == 0);
     });
@@ -148,8 +145,7 @@ TEST_CASE("the loss costs three all-reduces of a float for each token, and its b
         });
         const Traffic back = record(comm, [&] { losses.sum().backward(); });
         INFO("36 tokens: is there more in the messages than three floats of each?");
-        const Comparison spent = within(there, all_reduces(2, 3, 36, comm));
-        CHECK(spent);
+        CHECK(within(there, all_reduces(2, 3, 36, comm)));
         INFO("backward: each rank has all that the gradient of its logits needs");
         CHECK(back.messages_sent == 0);
     });
@@ -195,9 +191,7 @@ TEST_CASE("logits stay as they are, and need no gradient") {
             CHECK(unchanged);
             CHECK_FALSE(losses.requires_grad());
             INFO((recorded ? "logits that need no gradient" : "autograd is off"));
-            const Comparison result =
-                same(elements(losses), tokens.expected().losses, Tokens::kTolerance);
-            CHECK(result);
+            CHECK(same(elements(losses), tokens.expected().losses, Tokens::kTolerance));
         }
     });
 }

@@ -70,8 +70,7 @@ struct CutBlock {
     void has_gradients_of(const WholeBlock& whole) const {
         const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
             INFO("the gradient of " << what);
-            const Comparison result = equal(got.grad(), expected);
-            CHECK(result);
+            CHECK(equal(got.grad(), expected));
         };
         check(
             "the column layer's weight (two exchanges at a time on one communicator mix)",
@@ -104,13 +103,11 @@ inline void trains_as_one(
     cut.add_up();
     {
         INFO("the output, gathered");
-        const Comparison output = equal(y, expected);
-        CHECK(output);
+        CHECK(equal(y, expected));
     }
     cut.has_gradients_of(whole);
     INFO("the gradient of x, which every rank has as a whole");
-    const Comparison gradient = equal(x.grad(), same_x.grad());
-    CHECK(gradient);
+    CHECK(equal(x.grad(), same_x.grad()));
 }
 
 }  // namespace dist::harness

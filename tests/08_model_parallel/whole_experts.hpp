@@ -134,8 +134,7 @@ struct OwnExperts {
         const Share& same = whole.shares[static_cast<std::size_t>(comm.rank())];
         const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
             INFO("the gradient of " << what);
-            const Comparison result = equal(got.grad(), expected);
-            CHECK(result);
+            CHECK(equal(got.grad(), expected));
         };
         check(
             "this rank's experts, to which tokens of all ranks came", w,

@@ -49,8 +49,7 @@ struct CutMlp {
     void has_gradients_of(const WholeMlp& whole) const {
         const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
             INFO("the gradient of " << what);
-            const Comparison result = equal(got.grad(), expected);
-            CHECK(result);
+            CHECK(equal(got.grad(), expected));
         };
         check("column.weight", column.weight, part(whole.w0.grad(), 0, comm));
         check("row.weight", row.weight, part(whole.w1.grad(), 1, comm));
@@ -81,13 +80,11 @@ inline void computes_as_one(const CutMlp& cut, const WholeMlp& whole, const at::
     loss_of(y).backward();
     {
         INFO("the output, where the activation that is given is ReLU");
-        const Comparison output = equal(y, expected);
-        CHECK(output);
+        CHECK(equal(y, expected));
     }
     cut.has_gradients_of(whole);
     INFO("the gradient of x");
-    const Comparison gradient = equal(x.grad(), same_x.grad());
-    CHECK(gradient);
+    CHECK(equal(x.grad(), same_x.grad()));
 }
 
 }  // namespace dist::harness

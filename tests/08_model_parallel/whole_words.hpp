@@ -110,12 +110,10 @@ struct Tokens {
         {
             INFO("the loss of each token");
             CHECK(losses.sizes() == targets.sizes());
-            const Comparison result = same(elements(losses), expected().losses, kTolerance);
-            CHECK(result);
+            CHECK(same(elements(losses), expected().losses, kTolerance));
         }
         INFO("the gradient of this rank's logits");
-        const Comparison gradient = is_gradient(own.grad(), comm);
-        CHECK(gradient);
+        CHECK(is_gradient(own.grad(), comm));
     }
 
     at::Tensor logits;   // (..., 12)
