@@ -1,20 +1,48 @@
 // What unused_parameters must do: the graph says which gradients will not come, on this rank and on all.
 #include "exercises/06_ddp/unused_parameters.hpp"
 
+#include <ATen/core/Tensor.h>
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "course/protocol/counted.hpp"
+#include "course/runtime/seeded.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/06_ddp/backward.hpp"
-#include "tests/06_ddp/drawn_graph.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
+
+/// A graph that is drawn: 100 operations on 70 parameters and on each other, and what each result uses.
+struct DrawnGraph {
+    DrawnGraph(const std::vector<at::Tensor>& parameters, std::uint64_t seed) {
+        std::uint64_t i = 0;
+        const auto random = [&](std::size_t below) { return seeded_bits(seed, i++) % below; };
+        for (std::size_t number = 0; number < parameters.size(); ++number) {
+            results.push_back(parameters[number]);
+            uses.push_back({number});
+        }
+        for (int operation = 0; operation < 100; ++operation) {
+            const std::size_t a = random(results.size());
+            const std::size_t b = random(results.size());
+            const bool is_detached = random(8) == 0;
+            results.push_back(results[a].mul(is_detached ? results[b].detach() : results[b]));
+            uses.push_back(uses[a]);
+            if (!is_detached) {
+                uses.back().insert(uses[b].begin(), uses[b].end());
+            }
+        }
+    }
+
+    std::vector<at::Tensor> results;
+    std::vector<std::set<std::size_t>> uses;
+};
 
 const Forbid kForbid({"collectives"}, "what ranks exchange goes through your own ring_all_reduce");
 

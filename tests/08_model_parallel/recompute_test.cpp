@@ -1,10 +1,17 @@
 // What recompute must do: give what the module gives, to the bit, and hold nothing of it until backward.
 #include "exercises/08_model_parallel/recompute.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <c10/core/GradMode.h>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,17 +19,273 @@
 
 #include "course/nn/autocast_state.hpp"
 #include "course/nn/gradient_hook.hpp"
-#include "tests/08_model_parallel/recompute_costs.hpp"
-#include "tests/08_model_parallel/recompute_stages.hpp"
-#include "tests/08_model_parallel/recompute_throws.hpp"
-#include "tests/08_model_parallel/recomputed.hpp"
+#include "course/parallel/autocast.hpp"
+#include "exercises/07_zero/zero2.hpp"
+#include "exercises/07_zero/zero3.hpp"
+#include "tests/08_model_parallel/seed_generator.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/words/bytes.hpp"
 #include "tests/harness/words/calls.hpp"
+#include "tests/harness/words/memory.hpp"
+#include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/throws.hpp"
 #include "tests/harness/words/two_alive.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+/// Calls a module: recompute, or plain().
+using Call = std::function<at::Tensor(const Module& module, const Tensors& inputs)>;
+
+at::Tensor plain(const Module& module, const Tensors& inputs) {
+    return module(inputs);
+}
+
+/// A linear layer, relu, and dropout.
+struct Block {
+    explicit Block(std::uint64_t salt)
+        : weights(filled({6, 6}, 0, salt).div(16).requires_grad_()),
+          bias(filled({6}, 0, salt + 1).div(16).requires_grad_()) {}
+
+    [[nodiscard]] at::Tensor forward(const at::Tensor& x) const {
+        const at::Tensor y = at::linear(x, weights, bias).to(at::kFloat);  // autocast's is bfloat16
+        return at::dropout(y.relu(), 0.5, /*train=*/true);
+    }
+
+    at::Tensor weights;
+    at::Tensor bias;
+};
+
+/// Blocks, one behind the other, each called by `call`.
+struct Chain {
+    std::vector<Block> blocks = {Block(1), Block(3), Block(5)};
+    at::Tensor x = filled({4, 6}, 0, 7).div(16).requires_grad_();
+
+    [[nodiscard]] at::Tensor forward(const Call& call) const {
+        at::Tensor h = x;
+        for (const Block& block : blocks) {
+            h = call([&block](const Tensors& inputs) { return block.forward(inputs[0]); }, {h});
+        }
+        return h;
+    }
+
+    [[nodiscard]] Tensors gradients() const {
+        Tensors all = {x.grad()};
+        for (const Block& block : blocks) {
+            all.insert(all.end(), {block.weights.grad(), block.bias.grad()});
+        }
+        return all;
+    }
+};
+
+/// A loss whose gradient differs in each element.
+at::Tensor loss_of(const at::Tensor& y) {
+    return y.mul(y.detach().add(3)).sum();
+}
+
+/// Does a body find the same, to the bit, when modules are called by recompute as when they are called plainly?
+/// Before both the generator is where the seed takes it.
+///
+/// body  returns what it finds: values, gradients, random numbers.
+Comparison as_plain(const std::function<Tensors(const Call& call)>& body) {
+    const auto found = [&](const Call& call) {
+        seed_generator(seed());
+        return body(call);
+    };
+    const Tensors expected = found(plain);
+    const Tensors got = found(recompute);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const Comparison one = identical(got[i], expected[i]);
+        if (!one) {
+            return {false, "tensor " + std::to_string(i) + ": " + one.text};
+        }
+    }
+    return {};
+}
+
+/// "none", or the type of what backward throws.
+std::string error_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const c10::Error&) {
+        return "c10::Error";
+    } catch (const std::logic_error&) {
+        return "std::logic_error";
+    }
+    return "none";
+}
+
+/// A module throws in forward, and in backward; then another call.
+void throws_and_leaves_all() {
+    const at::Tensor x = filled({4}, 0, 1).requires_grad_();
+    const Settings settings({x});
+    const nn::AutocastScope around({true, at::kBFloat16});
+    const auto call = [&](const Bomb& bomb) {
+        const Module module = [&](const Tensors& in) {
+            const at::Tensor y = at::dropout(in[0].tanh(), 0.5, true);
+            bomb();
+            return y;
+        };
+        at::Tensor y;
+        {
+            const nn::AutocastScope off({false, at::kBFloat16});
+            seed_generator(7);
+            y = recompute(module, {x});
+        }
+        seed_generator(8);
+        y.sum().backward();
+    };
+    everything_throws(2, call, [&] {
+        const Comparison left = settings.unchanged();
+        if (!left) {
+            return left;
+        }
+        if (!nn::AutocastState::now().enabled) {
+            return Comparison{false, "autocast is left off"};
+        }
+        x.mutable_grad().reset();
+        recompute([](const Tensors& in) { return in[0].tanh(); }, {x}).sum().backward();
+        return same(elements(x.grad()), elements(x.tanh().square().neg().add(1)), 1e-5);
+    });
+    CHECK(thrown_by([&] { call(Bomb(Thrown::error, 1)); }) == name_of(Thrown::error));
+    const at::Tensor drawn = at::rand({3});
+    seed_generator(8);
+    INFO("random numbers after a backward that ended so are as if nothing had been");
+    CHECK(identical(drawn, at::rand({3})));
+}
+
+/// Each layer of a chain in `call`; with ZeRO-3 that is within a unit. Two steps; returns this rank's shards.
+std::vector<float> trained_by_zero(
+    int stage, const Call& call, Traffic& traffic, const Communicator& comm
+) {
+    seed_generator(5);
+    const at::Tensor x = filled({4, 6}, comm.rank(), 20).div(16);
+    const Chain chain;
+    Tensors parameters;
+    std::vector<FsdpUnit> units;
+    for (const Block& block : chain.blocks) {
+        parameters.insert(parameters.end(), {block.weights, block.bias});
+        units.push_back({{block.weights, block.bias}});
+    }
+    std::optional<Zero2> two;
+    std::optional<Zero3> three;
+    if (stage == 2) {
+        two.emplace(parameters, std::vector<std::size_t>{1}, nn::OptimizerOptions{}, comm);
+    } else {
+        three.emplace(units, nn::OptimizerOptions{}, comm);
+    }
+    const auto forward = [&] {
+        at::Tensor h = x;
+        for (std::size_t i = 0; i < chain.blocks.size(); ++i) {
+            const Module module = [&, i](const Tensors& inputs) {
+                return chain.blocks[i].forward(inputs[0]);
+            };
+            const auto layer = [&] { return call(module, {h}); };
+            h = two ? layer() : three->forward(i, layer);
+        }
+        return h;
+    };
+    traffic = record(comm, [&] {
+        for (int step = 0; step < 2; ++step) {
+            two ? two->zero_grad() : three->zero_grad();
+            loss_of(forward()).backward();
+            two ? two->step() : three->step();
+        }
+    });
+    std::vector<float> weights;
+    for (const at::Tensor& shard : (two ? two->optimizer() : three->optimizer()).parameters()) {
+        const std::vector<float> more = elements(shard);
+        weights.insert(weights.end(), more.begin(), more.end());
+    }
+    return weights;
+}
+
+/// Layers in segments: the inputs of all, to the byte, and in backward the layers of one.
+void holds_inputs_alone() {
+    constexpr std::size_t kLayers = 16;
+    constexpr std::size_t kActivation = std::size_t{4} * 50'000;
+    constexpr std::size_t kState = 6'000;  // of the generator, and what describes a segment
+    for (const std::size_t segments : {std::size_t{1}, std::size_t{4}, kLayers}) {
+        const std::size_t layers = kLayers / segments;
+        const MemoryBefore before;
+        const at::Tensor x = at::ones({50'000}).requires_grad_();
+        const Module module = [&](const Tensors& in) {
+            at::Tensor h = in[0];
+            for (std::size_t i = 0; i < layers; ++i) {
+                h = h.tanh();  // keeps its result for backward
+            }
+            return h;
+        };
+        at::Tensor y = x;
+        for (std::size_t i = 0; i < segments; ++i) {
+            y = recompute(module, {y});
+        }
+        INFO(
+            kLayers << " layers in segments of " << layers << "; an activation has " << kActivation
+                    << " bytes"
+        );
+        {
+            INFO("x, and the result of each segment");
+            const std::size_t held = before.tensors_since();
+            const std::size_t least = (segments + 1) * kActivation;
+            CHECK(held >= least);
+            CHECK(held <= least + segments * kState);
+            CHECK(before.nothing_beside());
+        }
+        const at::Tensor gradient = at::ones({50'000});
+        forget_peak();
+        y.backward(gradient);
+        const std::size_t peak = before.peak_since();
+        INFO("in backward: " << peak / kActivation << " activations");
+        // x, results, the gradient given; a segment's layers; gradients behind and before a layer
+        CHECK(peak <= (segments + 2 + layers + 2) * kActivation + segments * kState);
+        y.reset();
+        INFO("afterwards: x, its gradient, and the gradient given");
+        CHECK(same_bytes(before.tensors_since(), 3 * kActivation));
+    }
+}
+
+/// While it lives, LibTorch multiplies by its own code: oneDNN cannot in bfloat16 on each processor that LibTorch takes
+/// for one that can.
+class WithoutOneDnn {
+  public:
+    WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(false); }
+    ~WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(before_); }
+    WithoutOneDnn(const WithoutOneDnn&) = delete;
+    WithoutOneDnn& operator=(const WithoutOneDnn&) = delete;
+    WithoutOneDnn(WithoutOneDnn&&) = delete;
+    WithoutOneDnn& operator=(WithoutOneDnn&&) = delete;
+
+  private:
+    bool before_ = at::globalContext().userEnabledMkldnn();
+};
+
+/// Segments in a region of autocast, which remembers casts.
+void autocast_keeps_no_narrow_copy() {
+    constexpr std::size_t kSegments = 4;
+    constexpr std::size_t kActivation = std::size_t{4} * 256 * 64;
+    constexpr std::size_t kNarrowWeights = std::size_t{2} * 64 * 64;
+    const at::Tensor x = at::ones({256, 64}).requires_grad_();
+    const at::Tensor w = at::ones({64, 64}).requires_grad_();
+    const Module module = [&](const Tensors& in) {
+        return at::linear(in[0], w).to(at::kFloat).div(64);
+    };
+    const WithoutOneDnn own_products;
+    const MemoryBefore before;
+    const trainer::Autocast on(true, at::kCPU);
+    at::Tensor y = x;
+    for (std::size_t i = 0; i < kSegments; ++i) {
+        y = recompute(module, {y});
+    }
+    INFO("the results of " << kSegments << " segments, of " << kActivation << " bytes each");
+    CHECK(before.tensors_since() <= kSegments * (kActivation + 6'000) + kNarrowWeights);
+}
 
 /// Runs a body on one rank: recompute sends nothing.
 void alone(const std::function<void()>& body) {

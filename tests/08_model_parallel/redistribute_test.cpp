@@ -3,22 +3,216 @@
 
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include "tests/08_model_parallel/placed.hpp"
-#include "tests/08_model_parallel/redistribute_costs.hpp"
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/tensors.hpp"
 #include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
+
+using Kind = Placement::Kind;
+
+using Shape = std::vector<std::int64_t>;
+
+std::string name_of(Placement placement) {
+    return placement.kind == Kind::replicate ? "replicate"
+           : placement.kind == Kind::partial ? "partial"
+                                             : "shard(" + std::to_string(placement.dim) + ")";
+}
+
+/// "(2, 3)"
+std::string name_of(at::IntArrayRef shape) {
+    std::string text;
+    for (const std::int64_t size : shape) {
+        text += (text.empty() ? "" : ", ") + std::to_string(size);
+    }
+    return "(" + text + ")";
+}
+
+/// All placements of a tensor of this shape.
+std::vector<Placement> placements(const Shape& shape) {
+    std::vector<Placement> all = {Placement::replicate(), Placement::partial()};
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        all.push_back(Placement::shard(static_cast<std::int64_t>(d)));
+    }
+    return all;
+}
+
+/// Calls f(from, to) for all pairs of placements.
+template <class F>
+void for_all_ways(const Shape& shape, const F& f) {
+    for (const Placement& from : placements(shape)) {
+        for (const Placement& to : placements(shape)) {
+            INFO("from " << name_of(from) << " to " << name_of(to) << ", of " << name_of(shape));
+            f(from, to);
+        }
+    }
+}
+
+/// Rank r's slice of a dimension.
+at::Tensor slice(const at::Tensor& whole, std::int64_t dim, const Communicator& comm) {
+    const auto n = static_cast<std::size_t>(whole.size(dim));
+    const Chunk chunk = chunk_bounds(n, comm.size(), comm.rank());
+    return whole.narrow(
+        dim, static_cast<std::int64_t>(chunk.begin), static_cast<std::int64_t>(chunk.size())
+    );
+}
+
+/// A tensor of whole numbers, the sum of a summand of each rank.
+struct Whole {
+    Whole(at::IntArrayRef shape, std::uint64_t salt, const Communicator& ranks)
+        : comm(ranks), summand(filled(shape, comm.rank(), salt)), sum(at::zeros(shape)) {
+        for (int i = 0; i < comm.size(); ++i) {
+            sum.add_(filled(shape, i, salt));
+        }
+    }
+
+    /// What this rank holds of it.
+    [[nodiscard]] at::Tensor part(Placement placement) const {
+        const at::Tensor held = placement.kind == Kind::replicate ? sum
+                                : placement.kind == Kind::partial ? summand
+                                                                  : slice(sum, placement.dim, comm);
+        return held.clone(at::MemoryFormat::Contiguous);
+    }
+
+    /// What this rank holds of it after it was moved.
+    [[nodiscard]] at::Tensor moved(Placement from, Placement to) const {
+        if (to.kind != Kind::partial || from.kind == Kind::partial) {
+            return part(to);
+        }
+        at::Tensor held = at::zeros(sum.sizes());
+        if (from.kind == Kind::shard) {
+            slice(held, from.dim, comm).copy_(slice(sum, from.dim, comm));
+        } else if (comm.rank() == 0) {
+            held.copy_(sum);
+        }
+        return held;
+    }
+
+    const Communicator& comm;
+    at::Tensor summand;
+    at::Tensor sum;
+};
+
+/// As same(), of tensors: their shapes count as well.
+Comparison same_tensor(
+    const at::Tensor& got,
+    const at::Tensor& expected,
+    const std::vector<std::pair<at::Tensor, std::string>>& suspicions = {}
+) {
+    if (!got.defined()) {
+        return {false, "it is undefined"};
+    }
+    if (got.sizes() != expected.sizes()) {
+        return {
+            false,
+            "its shape is " + name_of(got.sizes()) + ", expected " + name_of(expected.sizes())};
+    }
+    std::vector<Suspicion> all;
+    for (const auto& [tensor, sentence] : suspicions) {
+        if (tensor.sizes() == expected.sizes()) {
+            all.push_back({elements(tensor), sentence});
+        }
+    }
+    return same(elements(got), elements(expected), 0.0, all);
+}
+
+/// Is this rank's result right?
+Comparison is_moved(const at::Tensor& got, const Whole& whole, Placement from, Placement to) {
+    return same_tensor(
+        got, whole.moved(from, to),
+        {{whole.summand, "that is this rank's own summand: nothing was added to it"},
+         {whole.sum, "that is the whole, and every rank has it: their sum is p times the whole"},
+         {whole.moved(from, to).div(whole.comm.size()), "that is a p-th of it"}}
+    );
+}
+
+/// Is the gradient of what was moved right? The whole's gradient is `gradient`.
+Comparison is_gradient(const at::Tensor& got, const Whole& gradient, Placement from) {
+    const at::Tensor expected =
+        gradient.part(from.kind == Kind::shard ? from : Placement::replicate());
+    return same_tensor(
+        got, expected,
+        {{expected.mul(gradient.comm.size()),
+          "that is p times the gradient: each rank has the whole of it, and they were added up"},
+         {expected.div(gradient.comm.size()), "that is a p-th of the gradient"},
+         {gradient.summand, "that is this rank's part of the sum alone"}}
+    );
+}
+
+/// Even for 1 to 4 ranks, and so is every block where two dimensions cross.
+const Shape kEven = {12, 12, 12};
+
+/// Messages and floats that a rank may send for one way: what the header's table says.
+struct Sent {
+    long messages = 0;
+    long floats = 0;
+};
+
+Sent sent_at_most(Placement from, Placement to, const Shape& shape, int p) {
+    const auto size = [&](std::int64_t d) {
+        return static_cast<std::size_t>(shape[static_cast<std::size_t>(d)]);
+    };
+    long all = 1;
+    for (const std::int64_t n : shape) {
+        all *= n;
+    }
+    const auto largest = [&](long n, std::int64_t dim) {
+        return n == 0 ? 0 : n / static_cast<long>(size(dim)) * ceil_div(size(dim), p);
+    };
+    const bool sends = from.kind != Kind::replicate && to.kind != Kind::partial && from != to;
+    if (!sends) {
+        return {};
+    }
+    if (from.kind == Kind::partial && to.kind == Kind::replicate) {
+        return {2L * (p - 1), 2 * (p - 1) * ceil_div(static_cast<std::size_t>(all), p)};
+    }
+    long block = all;
+    for (const Placement& placement : {from, to}) {
+        block = placement.kind == Kind::shard ? largest(block, placement.dim) : block;
+    }
+    return {p - 1, (p - 1) * block};
+}
+
+/// Does one way cost what the table says? Exactly, where p divides all sizes.
+Comparison costs(const Traffic& traffic, Placement from, Placement to, const Shape& shape, int p) {
+    const auto [messages, floats] = sent_at_most(from, to, shape, p);
+    const long bytes = float_bytes(static_cast<std::size_t>(floats));
+    return within(
+        traffic, {.messages_sent = at_most(messages),
+                  .bytes_sent = shape == kEven ? exactly(bytes) : at_most(bytes)}
+    );
+}
+
+/// Has the tensor memory of its own, exactly as much as it needs?
+Comparison stands_alone(const at::Tensor& tensor) {
+    if (!tensor.is_contiguous()) {
+        return {false, "it is not contiguous"};
+    }
+    const std::size_t bytes = tensor.storage().nbytes();
+    if (bytes == tensor.nbytes()) {
+        return {};
+    }
+    return {
+        false, "its elements take " + std::to_string(tensor.nbytes()) +
+                   " bytes, and it holds memory of " + std::to_string(bytes) +
+                   ": is it a view of something larger?"};
+}
 
 const Forbid kForbid({"collectives"}, "This exercise stands on your own collectives.");
 

@@ -3,14 +3,17 @@
 #include "exercises/08_model_parallel/tensor_parallel.hpp"
 
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
 #include <c10/core/GradMode.h>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tests/08_model_parallel/overlapped_backward.hpp"
-#include "tests/08_model_parallel/whole_mlp.hpp"
+#include "tests/08_model_parallel/parts.hpp"
+#include "tests/08_model_parallel/when_computed.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/gone.hpp"
 #include "tests/harness/words/refusals.hpp"
@@ -21,6 +24,79 @@ using namespace dist;
 using namespace dist::harness;
 
 namespace {
+
+using Activation = std::function<at::Tensor(const at::Tensor&)>;
+
+at::Tensor relu(const at::Tensor& h) {
+    return at::relu(h);
+}
+
+/// y = W1 f(W0 x + b0) + b1, from 5 columns over 24 to 7: 1, 2, 3 and 4 divide 24.
+struct WholeMlp {
+    explicit WholeMlp(std::uint64_t salt = 0, bool biased = true)
+        : w0(filled({24, 5}, 0, salt + 1).requires_grad_()),
+          w1(filled({7, 24}, 0, salt + 2).requires_grad_()) {
+        if (biased) {
+            b0 = filled({24}, 0, salt + 3).requires_grad_();
+            b1 = filled({7}, 0, salt + 4).requires_grad_();
+        }
+    }
+
+    [[nodiscard]] at::Tensor forward(const at::Tensor& x, const Activation& f = relu) const {
+        return at::linear(f(at::linear(x, w0, b0)), w1, b1);
+    }
+
+    at::Tensor w0, w1, b0, b1;
+};
+
+/// The same layers, cut.
+struct CutMlp {
+    CutMlp(const WholeMlp& whole, const Communicator& ranks)
+        : column(whole.w0, whole.b0, ranks), row(whole.w1, whole.b1, ranks), comm(ranks) {}
+
+    [[nodiscard]] at::Tensor forward(const at::Tensor& x, const Activation& f = relu) const {
+        return tensor_parallel_mlp(x, column, row, f);
+    }
+
+    /// Whether all gradients of the layers are this rank's part of the whole's.
+    void has_gradients_of(const WholeMlp& whole) const {
+        const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
+            INFO("the gradient of " << what);
+            CHECK(equal(got.grad(), expected));
+        };
+        check("column.weight", column.weight, part(whole.w0.grad(), 0, comm));
+        check("row.weight", row.weight, part(whole.w1.grad(), 1, comm));
+        if (whole.b0.defined()) {
+            check("column.bias", column.bias, part(whole.b0.grad(), 0, comm));
+            check("row.bias", row.bias, whole.b1.grad());
+        }
+    }
+
+    ColumnParallelLinear column;
+    RowParallelLinear row;
+    const Communicator& comm;
+};
+
+/// A leaf that requires a gradient.
+at::Tensor trained(at::IntArrayRef shape, std::uint64_t salt, Layout layout = Layout::contiguous) {
+    return laid_out(filled(shape, 0, salt), layout).requires_grad_();
+}
+
+/// Output and all gradients are those of one process.
+void computes_as_one(const CutMlp& cut, const WholeMlp& whole, const at::Tensor& x) {
+    const at::Tensor same_x = x.detach().clone().requires_grad_();
+    const at::Tensor expected = whole.forward(same_x);
+    loss_of(expected).backward();
+    const at::Tensor y = cut.forward(x);
+    loss_of(y).backward();
+    {
+        INFO("the output, where the activation that is given is ReLU");
+        CHECK(equal(y, expected));
+    }
+    cut.has_gradients_of(whole);
+    INFO("the gradient of x");
+    CHECK(equal(x.grad(), same_x.grad()));
+}
 
 const Forbid kForbid({"collectives"}, "This exercise stands on your own ring_all_reduce.");
 
@@ -214,11 +290,65 @@ TEST_CASE("where autograd is off, forward gives the same, and leaves nothing for
 }
 
 TEST_CASE("messages of backward begin before the weight's gradient is computed, and nobody waits") {
-    sends_while_it_computes();
+    // Rank 0 computes its weight's gradient before the other ranks begin backward, and does not go on before they have
+    // the gradient of x. That ends only where rank 0 has begun to send before, and waits for nobody.
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const Communicator others = comm.split(0, comm.rank());
+        const at::Tensor whole = filled({12, 7}, 0, 1);
+        const ColumnParallelLinear column(whole, {}, comm);
+        const at::Tensor x = filled({5, 7}, 0, 2).requires_grad_();
+        const at::Tensor y = column.forward(x);
+        INFO("the other ranks begin backward when rank 0 has computed its weight's gradient, and");
+        INFO("rank 0 goes on when they have the gradient of x: so it has to begin its all-reduce");
+        INFO("before that product, and to wait for it afterwards");
+        char word = 0;
+        const auto tell = [&](int rank) { MPI_Send(&word, 1, MPI_CHAR, rank, 0, others.handle()); };
+        const auto hear = [&](int rank) {
+            MPI_Recv(&word, 1, MPI_CHAR, rank, 0, others.handle(), MPI_STATUS_IGNORE);
+        };
+        if (comm.rank() == 0) {
+            const std::int64_t own = column.weight.numel();
+            const WhenComputed computed(x.numel(), own, [&] {
+                for (int rank = 1; rank < comm.size(); ++rank) {
+                    tell(rank);
+                }
+                for (int rank = 1; rank < comm.size(); ++rank) {
+                    hear(rank);
+                }
+            });
+            y.sum().backward();
+            CHECK(computed.happened());
+        } else {
+            y.register_hook([&](const at::Tensor& /*gradient*/) { hear(0); });
+            x.register_hook([&](const at::Tensor& /*gradient*/) { tell(0); });
+            y.sum().backward();
+        }
+        const at::Tensor sums = whole.sum(0).expand({5, 7});
+        CHECK(equal(x.grad(), sums));
+    });
 }
 
 TEST_CASE("the gradient of x is added up when it is there, also if another rank is late") {
-    waits_for_late_ranks();
+    // A hook sees the gradient of x as soon as there is one. Messages of rank 1 are late.
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const ColumnParallelLinear column(whole.w0, whole.b0, comm);
+        const at::Tensor x = filled({2, 6, 5}, 0, 9).requires_grad_();
+        std::vector<float> then;
+        x.register_hook([&](const at::Tensor& gradient) { then = elements(gradient); });
+        std::optional<LateMessages> late;
+        if (comm.rank() == 1) {
+            late.emplace(30);
+        }
+        column.forward(x).sum().backward();
+        late.reset();
+        const auto sums = [](const at::Tensor& w) { return w.detach().sum(0).expand({2, 6, 5}); };
+        CHECK(same(
+            then, elements(sums(whole.w0)), 0,
+            {{elements(sums(column.weight)),
+              "that is this rank's part: who waits for the others'?"}}
+        ));
+    });
 }
 
 TEST_CASE("gradients of two backwards add up, also of two calls before the first of them") {

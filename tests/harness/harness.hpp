@@ -32,6 +32,8 @@
 //     words/gone.hpp        tensors that nobody may keep
 //     words/lives.hpp       random legal sequences of calls beside a plain model
 //     words/throws.hpp      each call of a callback throws in turn, also what is no std::exception
+//     words/text.hpp        text(...) of any values; must(), which ends a play
+//     world/world.hpp       p ranks as threads of one virtual time, and a network that delays, fills up, tears and kills
 //     network/faulty_network.hpp   a network between processes that delays, cuts and resets
 //     words/settings.hpp    what a call leaves as it was: autograd's mode, and what tensors are to it
 //
