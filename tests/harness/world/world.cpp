@@ -11,7 +11,7 @@ namespace dist::harness {
 namespace {
 
 constexpr int kLooks = 20'000;  // of one rank, while nothing moves and no time passes
-constexpr int kSeeds = 3;
+constexpr std::size_t kSeeds = 3;
 
 // As a REQUIRE in that line.
 void fail_at(std::source_location line, const std::string& what) {
@@ -155,7 +155,7 @@ void WorldTransport::until(const std::string& call, const std::function<bool()>&
 // ---- the clock
 
 Clock::Duration WorldClock::now() {
-    return world_.time.now() + skew;
+    return world_.time.look() + skew;
 }
 
 void WorldClock::sleep(Duration duration) {
@@ -380,15 +380,16 @@ std::string World::picture() const {
 }
 
 void worlds(const std::vector<int>& sizes, const std::function<void(World& world)>& body) {
-    on_one([&] {
-        for (const int p : sizes) {
-            for (int seed = 0; seed < kSeeds; ++seed) {
-                INFO("ranks: " << p << ", seed " << seed);
-                World world(p, static_cast<std::uint64_t>(seed));
-                body(world);
-            }
+    on_ranks_each(
+        {1}, [&](int) { return sizes.size() * kSeeds; },
+        [&](const Communicator&, std::size_t number) {
+            const int p = sizes[number / kSeeds];
+            const std::uint64_t seed = number % kSeeds;
+            INFO("ranks: " << p << ", seed " << seed);
+            World world(p, seed);
+            body(world);
         }
-    });
+    );
 }
 
 void on_one(const std::function<void()>& body) {
