@@ -48,7 +48,6 @@ for group in "${@:-base}"; do
         need_command cmake cmake
         need_command ninja ninja-build
         need_command git git
-        need_command patch patch
         need_command addr2line binutils
         need_command mpicxx libopenmpi-dev
         need_command mpirun openmpi-bin

@@ -15,6 +15,7 @@
 #include "course/build/lines.hpp"
 #include "course/build/newer.hpp"
 #include "course/build/setup.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/process/error.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/subprocess.hpp"
@@ -177,9 +178,11 @@ Built build_as(
 }
 
 void expect_file(const fs::path& as) {
-    if (!fs::is_regular_file(as)) {
+    const std::optional<InList> in = in_list(as);
+    const fs::path file = in ? in->list : as;
+    if (!fs::is_regular_file(file)) {
         throw UsageError(
-            fmt::format("{} {}", as.string(), fs::exists(as) ? "is not a file" : "is not there")
+            fmt::format("{} {}", file.string(), fs::exists(file) ? "is not a file" : "is not there")
         );
     }
 }

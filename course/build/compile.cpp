@@ -4,9 +4,10 @@
 #include <functional>
 
 #include "course/build/build.hpp"
-#include "course/build/difference.hpp"
+#include "course/build/changed.hpp"
 #include "course/build/failed.hpp"
 #include "course/build/lines.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/process/error.hpp"
 #include "course/process/files.hpp"
 #include "course/process/sandbox.hpp"
@@ -71,7 +72,7 @@ std::string compile_line(
     const std::string source = (context.root / recipe.program.source).string();
     // what the source finds beside itself, the file in its place finds too; nvcc knows no -iquote
     std::string beside = fmt::format(" -I{}", fs::path(source).parent_path().string());
-    if (is_difference(as)) {  // its source's place says nothing to anyone
+    if (in_list(as)) {  // its source's place says nothing to anyone
         beside += fmt::format(" -fmacro-prefix-map={}/=", fs::path(file).parent_path().string());
     }
     beside += " -c ";

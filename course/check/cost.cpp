@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "course/manifest/cases.hpp"
 #include "course/manifest/check_files.hpp"
 #include "course/process/files.hpp"
 
@@ -16,20 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kParts = {"header",  "stub",         "solution", "test",   "mutants",
-                               "(files)", "alternatives", "together", "lesson", "entry"};
-using Cost = std::array<long, kParts.size()>;  // lines, but for the mutants' files
+constexpr std::array kParts = {"header",   "stub",         "solution", "test",   "mutants",
+                               "(number)", "alternatives", "together", "lesson", "entry"};
+using Cost = std::array<long, kParts.size()>;  // lines, but for the number of mutants
 
 long lines_of(const std::string& text) {
     return std::count(text.begin(), text.end(), '\n');
 }
 
-long lines_in(const Context& context, const fs::path& folder, long& files) {
-    long lines = 0;
+/// Of a list and of the folder beside it.
+long lines_in(const Context& context, const fs::path& folder) {
+    long lines = lines_of(read_text(context.root / (folder.string() + ".toml")));
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator(context.root / folder, absent)) {
         lines += lines_of(read_text(entry.path()));
-        ++files;
     }
     return lines;
 }
@@ -80,16 +81,14 @@ Cost cost_of(const Context& context, const Exercise& exercise) {
     const auto lines = [&](const fs::path& file) {
         return lines_of(read_text(context.root / file));
     };
-    long mutants = 0;
-    long alternatives = 0;
     Cost cost = {
         lines(exercise.header()),
         lines_of(stub_text(context, exercise)),
         lines(exercise.solution()),
         lines_of_test(context, exercise),
-        lines_in(context, exercise.mutants(), mutants),
-        mutants,
-        lines_in(context, exercise.alternatives(), alternatives),
+        lines_in(context, exercise.mutants()),
+        static_cast<long>(read_cases(context, exercise.mutants()).size()),
+        lines_in(context, exercise.alternatives()),
         0,
         section(read_text(context.root / exercise.lesson()), "## " + exercise.name, "## "),
         entry(read_text(context.root / "exercises/course.toml"), exercise.name),

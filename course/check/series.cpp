@@ -8,6 +8,7 @@
 
 #include "course/launch/gpu.hpp"
 #include "course/launch/shared_job.hpp"
+#include "course/manifest/check_files.hpp"
 #include "course/process/error.hpp"
 #include "course/process/workers.hpp"
 
@@ -25,11 +26,11 @@ fs::path write_stub(const Context& context, const Exercise& exercise) {
 
 void add(std::vector<Trial>& trials, const std::string& kind, const std::vector<Case>& cases) {
     for (const Case& one : cases) {
-        trials.push_back({one, kind + " " + one.file.stem().string(), 1});
+        trials.push_back({one, kind + " " + one.name, 1});
     }
 }
 
-/// A difference that no longer applies is a trial that failed, and the others can still be tried.
+/// A change that no longer applies is a trial that failed, and the others can still be tried.
 Built build_trial(Context& context, const Recipe& recipe, const Trial& trial, bool shared) {
     try {
         Built built = compile_as(context, recipe, context.root / trial.expected.file);

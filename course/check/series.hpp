@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "course/build/build.hpp"
-#include "course/manifest/check_files.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/process/context.hpp"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "course/build/difference.hpp"
+#include "course/build/changed.hpp"
 #include "course/launch/run_test.hpp"
 #include "course/launch/shared_job.hpp"
 #include "course/process/error.hpp"

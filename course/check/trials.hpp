@@ -22,7 +22,7 @@ struct HowToRun {
 
 struct Tried {
     std::vector<Result> results;  // one for each seed
-    std::string error;  // why there is none: no difference that applies, no test of that name
+    std::string error;            // why there is none: no change that applies, no test of that name
 };
 
 /// Asked for a number of ranks for which some of its tests are, and those pass.
@@ -35,7 +35,7 @@ std::string wrong_with(const Trial& trial, const Result& result, const std::stri
 
 /// All that the verdict on a trial depends on, without the files that its source includes: the compiler lists those.
 ///
-/// Errors  UsageError for a difference that no longer applies
+/// Errors  UsageError for a change that no longer applies
 Basis basis_of(
     const Context& context, const Recipe& recipe, const Trial& trial, const HowToRun& how
 );

@@ -10,6 +10,7 @@
 #include "course/check/cost.hpp"
 #include "course/check/replay.hpp"
 #include "course/check/series.hpp"
+#include "course/check/show.hpp"
 #include "course/check/tally.hpp"
 #include "course/check/trials.hpp"
 #include "course/check/verdicts.hpp"
@@ -31,6 +32,8 @@ struct Arguments {
     std::string share = "1/1";
     SeriesOptions series;
     HowToRun how;
+    std::string mutant;
+    bool show = false;
     bool right = false;
     bool replay = false;
     bool cost = false;
@@ -101,7 +104,7 @@ class Check {
         const auto holds = [&](const Recipe& recipe, const Trial& trial) {
             try {
                 return verdicts_.hold(basis_of(context_, recipe, trial, arguments_.how));
-            } catch (const UsageError&) {  // a difference that no longer applies: told when it is built
+            } catch (const UsageError&) {  // a change that no longer applies: told when it is built
                 return false;
             }
         };
@@ -267,6 +270,25 @@ void keep_right(std::vector<Series>& series) {
     }
 }
 
+/// Errors  UsageError where none has the name
+void keep_named(std::vector<Series>& series, const std::string& name) {
+    std::vector<std::string> names;
+    for (Series& one : series) {
+        std::erase_if(one.trials, [&](const Trial& trial) {
+            names.push_back(trial.expected.name);
+            return trial.expected.name != name;
+        });
+    }
+    std::erase_if(series, [](const Series& one) { return one.trials.empty(); });
+    if (series.empty()) {
+        const std::string near = nearest(name, names);
+        throw UsageError(fmt::format(
+            "--mutant {}: there is none{}", name,
+            near.empty() ? "" : fmt::format(". Did you mean '{}'?", near)
+        ));
+    }
+}
+
 int check_command(Context& context, const Arguments& arguments) {
     const Manifest manifest = read_manifest(context.root);
     const auto asked = [&](const std::string& name) {
@@ -294,9 +316,15 @@ int check_command(Context& context, const Arguments& arguments) {
         print_cost(context, exercises);
         return exit_status::kDone;
     }
+    if (arguments.show && arguments.mutant.empty()) {
+        throw UsageError("--show needs --mutant NAME");
+    }
+    if (!arguments.mutant.empty() && arguments.names.size() != 1) {
+        throw UsageError("--mutant needs the one exercise that it belongs to");
+    }
     SeriesOptions options = arguments.series;
     options.share = share_named(arguments.share);
-    options.mutants = options.mutants || arguments.right;
+    options.mutants = options.mutants || arguments.right || !arguments.mutant.empty();
     options.alone = options.alone || arguments.how.all_tests;
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
@@ -316,6 +344,13 @@ int check_command(Context& context, const Arguments& arguments) {
     if (arguments.how.ranks > 0 || arguments.right) {
         keep_right(series);
     }
+    if (!arguments.mutant.empty()) {
+        keep_named(series, arguments.mutant);
+    }
+    if (arguments.show) {
+        show(context, series.front(), series.front().trials.front());
+        return exit_status::kDone;
+    }
     Check check(context, arguments);
     check.all(series);
     return check.end();
@@ -328,6 +363,13 @@ void add_check(Command& app, Context& context) {
     auto arguments = std::make_shared<Arguments>();
     command.add_option("NAME", arguments->names, "Exercises (default: all)");
     command.add_flag("--mutants", arguments->series.mutants, "Also try every known wrong answer");
+    command.add_option(
+        "--mutant", arguments->mutant, "Try only the wrong answer, or alternative, of this name"
+    );
+    command.add_flag(
+        "--show", arguments->show,
+        "With --mutant: print the difference that it is, and do not try it"
+    );
     command.add_flag(
         "--quick", arguments->series.quick, "Try only the first wrong answer of each exercise"
     );

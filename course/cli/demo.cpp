@@ -30,7 +30,7 @@ std::vector<Part> parts() {
          exit_status::kDone},
         {"A deadlock: everyone sends first, nobody receives. It is named, not waited for",
          {"run", "ring_shift", "--as",
-          "tests/mutants/01_point_to_point/ring_shift/send_first.diff"},
+          "tests/mutants/01_point_to_point/ring_shift.toml:send_first"},
          exit_status::kHang},
         {"Naive, ring and MPI's own all-reduce, side by side on two processes",
          {"bench", "all_reduce", "-n", "2", "--sizes", "64K,1M,16M", "--algorithms",

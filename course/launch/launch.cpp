@@ -4,7 +4,7 @@
 #include <chrono>
 #include <fmt/format.h>
 
-#include "course/build/difference.hpp"
+#include "course/build/changed.hpp"
 #include "course/judge/addresses.hpp"
 #include "course/judge/verdict.hpp"
 #include "course/launch/job.hpp"

@@ -1,9 +1,12 @@
 // Fields of a table in one of the course's lists, read with the line to look at where one is wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <toml++/toml.h>
 #include <utility>
 #include <vector>
@@ -59,6 +62,13 @@ class Fields {
         return result;
     }
 
+    /// The table in this one; none where it is not there.
+    std::optional<Fields> table(const char* field) const {
+        const toml::node* node = table_->get(field);
+        return node == nullptr ? std::nullopt
+                               : std::optional(Fields(*node, file_, list_ + "." + field));
+    }
+
     /// The tables of a list in this one; none where it is not there.
     std::vector<Fields> tables(const char* field) const {
         std::vector<Fields> result;
@@ -69,6 +79,19 @@ class Fields {
         }
         return result;
     }
+
+    [[nodiscard]] int line() const { return static_cast<int>(table_->source().begin.line); }
+
+    /// Refuses any other field.
+    void only(const std::vector<std::string_view>& known) const {
+        for (const auto& [key, node] : *table_) {
+            if (std::ranges::find(known, key.str()) == known.end()) {
+                refuse(node, fmt::format("has a field '{}', which has no meaning", key.str()));
+            }
+        }
+    }
+
+    [[noreturn]] void refuse(const std::string& what) const { refuse(*table_, what); }
 
   private:
     [[noreturn]] void refuse(const toml::node& node, const std::string& what) const {

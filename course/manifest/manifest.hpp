@@ -34,8 +34,9 @@ struct Exercise {
     [[nodiscard]] std::filesystem::path solution() const;
     [[nodiscard]] std::filesystem::path test() const;
     [[nodiscard]] std::filesystem::path lesson() const;
-    [[nodiscard]] std::filesystem::path mutants() const;       // folder
-    [[nodiscard]] std::filesystem::path alternatives() const;  // folder
+    /// The folder; the list beside it has the same name: see cases.hpp.
+    [[nodiscard]] std::filesystem::path mutants() const;
+    [[nodiscard]] std::filesystem::path alternatives() const;
 };
 
 /// A program that is built and run like an exercise: the harness's own test. Each file of `cases`

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "course/manifest/cases.hpp"
 #include "course/report/failure_text.hpp"
 
 namespace dist::cli {
@@ -15,8 +16,11 @@ std::string line_of(const std::string& file, const TestResult& test) {
     for (const RankResult& rank : test.per_rank) {
         places.push_back(rank.where);
     }
-    const std::filesystem::path path = file;  // or a .diff, of a .cpp
-    const std::string begin = path.stem().string() + (path.extension() == ".cu" ? ".cu:" : ".cpp:");
+    const std::filesystem::path path = file;
+    const std::optional<InList> in = in_list(path);  // of a .cpp
+    const std::string begin =
+        in ? in->name + ".cpp:"
+           : path.stem().string() + (path.extension() == ".cu" ? ".cu:" : ".cpp:");
     for (const std::string& place : places) {
         if (place.starts_with(begin)) {
             return place.substr(begin.size());

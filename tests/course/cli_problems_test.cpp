@@ -36,14 +36,14 @@ TEST_CASE("for editors, each failed test is a line as compilers write it") {
     );
     result.status = State::not_started;
     CHECK_FALSE(has(as_problems(result), "it hangs"));
-    result.as = "tests/mutants/01_point_to_point/ring_shift/receive_first.diff";
+    result.as = "tests/mutants/01_point_to_point/ring_shift.toml:receive_first";
     result.tests = {hangs};
     result.tests[0].per_rank.back().where = "receive_first.cpp:8";
-    CHECK(has(as_problems(result), "/receive_first.diff:8: error: it hangs"));
+    CHECK(has(as_problems(result), "/ring_shift.toml:receive_first:8: error: it hangs"));
     result.tests = {passes};
     result.status = State::harness_error;
     result.message = "no mpirun";
-    CHECK(has(as_problems(result), ".diff:1: error: no mpirun\n"));
+    CHECK(has(as_problems(result), ".toml:receive_first:1: error: no mpirun\n"));
     result.status = State::pass;
     CHECK(as_problems(result).empty());
     result.status = State::build_error;

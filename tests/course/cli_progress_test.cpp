@@ -122,14 +122,14 @@ TEST_CASE("a test is as new as what it is made of until one of those files chang
     for (const char* const file :
          {"CMakeLists.txt", "CMakePresets.json", "build/release/build.ninja",
           "build/release/CMakeCache.txt", "course/runtime/a.hpp", "solutions/01_first/one.cpp",
-          "tests/harness/a.hpp", "tests/mutants/a.diff", "scripts/cmake/a.cmake"}) {
+          "tests/harness/a.hpp", "tests/mutants/a.toml", "scripts/cmake/a.cmake"}) {
         write(file);
     }
     using Time = fs::file_time_type;
     const auto later = [](int s) { return Time::clock::now() + std::chrono::seconds(s); };
     const Time built = later(10);
     CHECK_FALSE(anything_newer(context, built));
-    for (const char* const mine : {"exercises/01_first/one.cpp", "tests/mutants/a.diff"}) {
+    for (const char* const mine : {"exercises/01_first/one.cpp", "tests/mutants/a.toml"}) {
         fs::last_write_time(course.root / mine, later(20));
     }
     CHECK_FALSE(anything_newer(context, built));

@@ -293,7 +293,7 @@ void all_reduce(std::span<float> data, ReduceOp op, const Communicator& comm) {
 TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", "[simgrid]") {
     const std::string solutions = std::string(REPOSITORY) + "/solutions/03_ring_and_tree/";
     const std::string mutants =
-        std::string(REPOSITORY) + "/tests/mutants/03_ring_and_tree/ring_all_reduce/";
+        std::string(REPOSITORY) + "/tests/mutants/03_ring_and_tree/ring_all_reduce.toml:";
     const std::vector<std::string> small = {"ring_all_reduce", "--ranks", "4,16", "--sizes", "64K",
                                             "--algorithms",    "ring",    "--as"};
     const auto with = [&](const std::string& file) {
@@ -304,11 +304,11 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     const auto times = times_of(with(solutions + "ring_all_reduce.cpp"));
     CHECK(times.at("mine 16 65536")["seconds"] == times.at("ring 16 65536")["seconds"]);
 
-    const Ended wrong = simulate(with(mutants + "wrong_chunk.diff"));
+    const Ended wrong = simulate(with(mutants + "wrong_chunk"));
     CHECK(wrong.status == 1);
     CHECK(has(wrong.output, " WRONG in sum\n"));
 
-    for (const char* const other : {"mean_not_scaled.diff", "operation_ignored.diff"}) {
+    for (const char* const other : {"mean_not_scaled", "operation_ignored"}) {
         const Ended no_sum = simulate(with(mutants + other));
         INFO(no_sum.output);
         CHECK(no_sum.status == 1);
@@ -316,7 +316,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
         CHECK(has(no_sum.output, " WRONG in "));
         CHECK(has(no_sum.output, "# 4 ranks, fastest: ring\n"));
     }
-    const Ended order = simulate(with(mutants + "own_order.diff"));  // its values are right
+    const Ended order = simulate(with(mutants + "own_order"));  // its values are right
     INFO(order.output);
     CHECK(order.status == 1);
     const std::size_t told =
@@ -325,7 +325,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
     CHECK(has(order.output, "  fails its test\n"));
     CHECK(has(order.output, "# 4 ranks, fastest: ring\n"));
 
-    const Ended stuck = simulate(with(mutants + "send_first.diff"));
+    const Ended stuck = simulate(with(mutants + "send_first"));
     CHECK(stuck.status == 4);
     CHECK(has(stuck.output, "on 4 simulated ranks mine deadlocks"));
 

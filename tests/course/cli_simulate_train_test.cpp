@@ -130,7 +130,7 @@ TEST_CASE("a ring of one's own carries the simulated gradients", "[simgrid]") {
     CHECK(steps_of(mine).at("average 4") == steps_of(small).at("average 4"));
 
     mine.back() = std::string(REPOSITORY) +
-                  "/tests/mutants/03_ring_and_tree/ring_all_reduce/wrong_chunk.diff";
+                  "/tests/mutants/03_ring_and_tree/ring_all_reduce.toml:wrong_chunk";
     const Ended wrong = train(mine);
     CHECK(wrong.status == 1);
     CHECK(has(wrong.output, "wrong elements: ./shardlings run ring_all_reduce"));

@@ -1,6 +1,6 @@
 # The command: how it reads what compilers, processes and people leave it.
 add_executable(cli_test EXCLUDE_FROM_ALL
-  cli_difference_test.cpp cli_gpu_test.cpp cli_plan_test.cpp cli_screen_test.cpp cli_text_test.cpp cli_problems_test.cpp cli_report_test.cpp cli_verdict_test.cpp cli_process_test.cpp
+  cli_changed_test.cpp cli_gpu_test.cpp cli_plan_test.cpp cli_screen_test.cpp cli_text_test.cpp cli_problems_test.cpp cli_report_test.cpp cli_verdict_test.cpp cli_process_test.cpp
   cli_progress_test.cpp cli_formula_test.cpp cli_questions_test.cpp cli_train_test.cpp check_verdicts_test.cpp)
 target_link_libraries(cli_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
 compile_together(cli_test)

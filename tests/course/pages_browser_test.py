@@ -21,7 +21,7 @@ WIDTHS = (360, 800, 1440)
 LIMIT_S = 30
 CURVES = ("bench", "bench_ranks", "simulate")  # of these names are pages with curves
 ROUNDS = 12  # of a run that are looked at one by one
-MUTANT = "tests/mutants/03_ring_and_tree/ring_all_reduce/naive_through_root.diff"
+MUTANT = "tests/mutants/03_ring_and_tree/ring_all_reduce.toml:naive_through_root"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIGHT = "solutions/03_ring_and_tree/ring_all_reduce.cpp"
 

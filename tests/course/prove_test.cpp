@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "course/build/build.hpp"
-#include "course/manifest/check_files.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/process/error.hpp"
 #include "course/process/subprocess.hpp"
@@ -101,7 +101,7 @@ TEST_CASE("every reference of chapters 01 to 03 is right on 16 simulated ranks",
 
 TEST_CASE("a wrong value is refused on simulated ranks", "[simulated]") {
     const SimulatedRun run = on_16_ranks(
-        "all_reduce", "tests/mutants/02_naive_collectives/all_reduce/unscaled_mean.diff"
+        "all_reduce", "tests/mutants/02_naive_collectives/all_reduce.toml:unscaled_mean"
     );
     const TestResult* const wrong = first_wrong(run);
     REQUIRE(wrong != nullptr);
@@ -140,7 +140,7 @@ TEST_CASE(
     "a deadlock on simulated ranks is reported, though SimGrid calls it no failure", "[simulated]"
 ) {
     const SimulatedRun run =
-        on_16_ranks("ring_shift", "tests/mutants/01_point_to_point/ring_shift/receive_first.diff");
+        on_16_ranks("ring_shift", "tests/mutants/01_point_to_point/ring_shift.toml:receive_first");
     const TestResult* const wrong = first_wrong(run);
     REQUIRE(wrong != nullptr);
     CHECK(wrong->status == State::hang);
@@ -196,7 +196,7 @@ TEST_CASE("pipelines of three stages are proved, by every schedule", "[prove]") 
     CHECK(proof.is_proof());
     CHECK(proof.explored.size() == 4);
     const Proof circle =
-        proof_with("tests/mutants/08_model_parallel/pipeline_messages/right_before_use.diff");
+        proof_with("tests/mutants/08_model_parallel/pipeline_messages.toml:right_before_use");
     REQUIRE(circle.wrong);
     CHECK(circle.wrong->test.status == State::hang);
 }
@@ -214,7 +214,7 @@ TEST_CASE("right answers by another way are not called wrong", "[prove]") {
     for (const Exercise& exercise : exercises_with_messages()) {
         for (const Case& other : read_cases(a_context(), kRoot / exercise.alternatives(), &right)) {
             INFO(other.file);
-            const auto none = without_proof.find(other.file.stem());
+            const auto none = without_proof.find(other.name);
             std::string why;
             try {
                 const Proof proof = proof_of(exercise.name, other.file, 3);
@@ -232,7 +232,8 @@ TEST_CASE("right answers by another way are not called wrong", "[prove]") {
 }
 
 TEST_CASE("messages that overtake each other on their ways are no part of a proof", "[prove]") {
-    const Proof proof = proof_of("scatter", "tests/course/prove/scatter_on_two_ways.diff", 3);
+    const Proof proof =
+        proof_of("scatter", "tests/course/prove/changed.toml:scatter_on_two_ways", 3);
     CHECK(!proof.wrong);  // SimGrid brings each as soon as it is sent
     CHECK(!proof.is_proof());
     CHECK(proof.explored.size() > 3);  // all trials, all the same
@@ -257,7 +258,7 @@ TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
     const std::set<std::string> out_of_reach = {"eight_at_most"};
     for (const Exercise& exercise : exercises_with_messages()) {
         for (const Case& wrong : read_cases(a_context(), kRoot / exercise.mutants())) {
-            if (wrong.state != State::hang || out_of_reach.contains(wrong.file.stem())) {
+            if (wrong.state != State::hang || out_of_reach.contains(wrong.name)) {
                 continue;
             }
             INFO(wrong.file);
@@ -274,9 +275,9 @@ TEST_CASE("wrong answers that hang are found, with their order", "[prove]") {
 
 TEST_CASE("races of receives from anyone are found, and taken again", "[prove]") {
     for (const auto& [name, file] : std::map<std::string, std::string>{
-             {"scatter", "tests/course/prove/scatter_from_anyone.diff"},
-             {"all_to_all", "tests/course/prove/all_to_all_from_anyone.diff"},
-             {"gather", "tests/course/prove/gather_from_anyone_first.diff"}}) {
+             {"scatter", "tests/course/prove/changed.toml:scatter_from_anyone"},
+             {"all_to_all", "tests/course/prove/changed.toml:all_to_all_from_anyone"},
+             {"gather", "tests/course/prove/changed.toml:gather_from_anyone_first"}}) {
         const Ended found =
             prove_by_command({name, "-n", "3", "--as", (kRoot / file).string(), "--json"});
         INFO(found.output);
@@ -298,7 +299,7 @@ TEST_CASE("races of receives from anyone are found, and taken again", "[prove]")
 
 TEST_CASE("a wrong value and an exception are found in every order, and fail", "[prove]") {
     const Proof value =
-        proof_of("ring_shift", "tests/mutants/01_point_to_point/ring_shift/wrong_way.diff", 3);
+        proof_of("ring_shift", "tests/mutants/01_point_to_point/ring_shift.toml:wrong_way", 3);
     REQUIRE(value.wrong);
     CHECK(value.wrong->test.status == State::fail);
     const Proof thrown = proof_of("ring_shift", "tests/course/prove/throws_on_rank_1.cpp", 3);

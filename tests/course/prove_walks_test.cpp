@@ -174,22 +174,22 @@ TEST_CASE(
         std::string last;
     };
     const std::vector<Wrong> all = {
-        {"rendezvous", "tests/course/prove/the_dead_move_on.diff", "two nodes",
+        {"rendezvous", "tests/course/prove/changed.toml:the_dead_move_on", "two nodes",
          "a dead node is in no later round", 10, "a looks"},
-        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous/opens_again.diff",
+        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous.toml:opens_again",
          "two nodes", "a closed rendezvous stays closed, and completes no round", 7,
          "a looks 1 s later"},
-        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous/late_joins.diff",
+        {"rendezvous", "tests/mutants/04_groups_and_rendezvous/rendezvous.toml:late_joins",
          "two nodes", "from every state all come to a round, or to an end", 2, "a dies"},
-        {"elastic_agent", "tests/course/prove/asks_at_once.diff", "three nodes",
+        {"elastic_agent", "tests/course/prove/changed.toml:asks_at_once", "three nodes",
          "no worker of an older round lives in a new one", 9, "round 2 is complete: a and b"},
-        {"elastic_agent", "tests/mutants/10_elastic/elastic_agent/a_change_costs.diff",
+        {"elastic_agent", "tests/mutants/10_elastic/elastic_agent.toml:a_change_costs",
          "three nodes", "a failure costs one restart, and a change of members none", 6,
          "a asks whether its round holds"},
-        {"remote_reference", "tests/mutants/09_rpc/remote_reference/delete_is_sent_once.diff", "",
+        {"remote_reference", "tests/mutants/09_rpc/remote_reference.toml:delete_is_sent_once", "",
          "when nobody uses it any more, nothing is kept", 5,
          "USER_DELETE from rank 1 to rank 0 is lost"},
-        {"remote_reference", "tests/mutants/09_rpc/remote_reference/parent_ends_first.diff", "",
+        {"remote_reference", "tests/mutants/09_rpc/remote_reference.toml:parent_ends_first", "",
          "nothing is freed while it is used, and nothing begins before it is known", 6,
          "USER_DELETE from rank 1 comes to rank 0"}};
     for (const auto& [name, file, walk, invariant, events, last] : all) {

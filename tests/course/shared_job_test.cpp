@@ -9,7 +9,7 @@
 
 #include "course/build/build.hpp"
 #include "course/launch/launch.hpp"
-#include "course/manifest/check_files.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/report/report.hpp"
 #include "tests/course/cli_support.hpp"
@@ -59,9 +59,7 @@ class States {
     Context& context() { return context_; }
 
     [[nodiscard]] const Case& named(const std::string& name) const {
-        return *std::ranges::find_if(cases_, [&](const Case& one) {
-            return one.file.stem() == name;
-        });
+        return *std::ranges::find_if(cases_, [&](const Case& one) { return one.name == name; });
     }
 
     Result run(const Case& one, SharedJobs& jobs) {

@@ -19,14 +19,15 @@ if(SimGrid_FOUND)
   endfunction()
   add_on_simulated_ranks(simulated_stack 16)
 
-  find_program(PATCH patch)
-  if(LibTorch_FOUND AND PATCH)
+  if(LibTorch_FOUND)
     # SimGrid takes messages from a rank's own thread alone: so a backward of tensor_parallel that sends from there
     set(answer ${CMAKE_CURRENT_BINARY_DIR}/tensor_parallel.cpp)
     set(base ${PROJECT_SOURCE_DIR}/solutions/08_model_parallel/tensor_parallel.cpp)
-    set(difference ${PROJECT_SOURCE_DIR}/tests/alternatives/08_model_parallel/tensor_parallel/weight_on_a_thread.diff)
-    add_custom_command(OUTPUT ${answer} DEPENDS ${base} ${difference} VERBATIM
-      COMMAND ${PATCH} --silent --output=${answer} ${base} ${difference})
+    set(list ${PROJECT_SOURCE_DIR}/tests/alternatives/08_model_parallel/tensor_parallel.toml)
+    add_executable(changed_source EXCLUDE_FROM_ALL changed_source.cpp)
+    target_link_libraries(changed_source PRIVATE dist::cli dist::warnings)
+    add_custom_command(OUTPUT ${answer} DEPENDS ${base} ${list} VERBATIM
+      COMMAND changed_source ${PROJECT_SOURCE_DIR} ${list}:weight_on_a_thread > ${answer})
     # autograd's mode is a variable of each thread: so each rank is one
     add_on_simulated_ranks(simulated_groups 64
       SOURCES ${answer} ${PROJECT_SOURCE_DIR}/solutions/08_model_parallel/pipeline.cpp

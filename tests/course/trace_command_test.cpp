@@ -90,7 +90,7 @@ TEST_CASE("trace draws a right run, and writes a picture and a file for Perfetto
 
 TEST_CASE("trace shows who waits for whom in a run that hangs") {
     const Ended ended = shardlings(
-        {"trace", "ring_shift", "--as", kMutants / "01_point_to_point/ring_shift/send_first.diff",
+        {"trace", "ring_shift", "--as", kMutants / "01_point_to_point/ring_shift.toml:send_first",
          "--text"}
     );
     INFO(ended.output);
@@ -103,7 +103,7 @@ TEST_CASE("trace shows who waits for whom in a run that hangs") {
 TEST_CASE("a check of traffic that fails shows the messages, in at most 20 lines") {
     const Ended ended = shardlings(
         {"run", "ring_all_reduce", "--as",
-         kMutants / "03_ring_and_tree/ring_all_reduce/one_at_a_time.diff", "--test", "busy"}
+         kMutants / "03_ring_and_tree/ring_all_reduce.toml:one_at_a_time", "--test", "busy"}
     );
     INFO(ended.output);
     CHECK(ended.status == 1);
@@ -134,7 +134,7 @@ TEST_CASE(
     fs::remove_all(folder);
     const Ended ended = shardlings(
         {"trace", "ring_all_reduce", "--as",
-         kMutants / "03_ring_and_tree/ring_all_reduce/naive_through_root.diff", "--text", "--out",
+         kMutants / "03_ring_and_tree/ring_all_reduce.toml:naive_through_root", "--text", "--out",
          folder}
     );
     INFO(ended.output);

@@ -1,0 +1,133 @@
+// Answers in a list: each is the base with other lines in the place of some, or is refused by name.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+#include "course/build/changed.hpp"
+#include "course/manifest/cases.hpp"
+#include "course/process/error.hpp"
+#include "course/process/files.hpp"
+#include "tests/course/cli_support.hpp"
+#include "tests/harness/catch2.hpp"
+
+namespace dist::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kList = "tests/mutants/01_first/one.toml";
+
+/// A checkout with a solution, and a list of answers.
+class Checkout {
+  public:
+    Checkout() {
+        context.root = fs::temp_directory_path() / ("changed-" + std::to_string(getpid()));
+        write("solutions/01_first/one.cpp", "one\nsame\ntwo\nsame\nthree\n");
+    }
+    ~Checkout() { fs::remove_all(context.root); }
+    Checkout(const Checkout&) = delete;
+    Checkout& operator=(const Checkout&) = delete;
+    Checkout(Checkout&&) = delete;
+    Checkout& operator=(Checkout&&) = delete;
+
+    void write(const fs::path& name, const std::string& text) const {
+        fs::create_directories((context.root / name).parent_path());
+        std::ofstream(context.root / name) << text;
+    }
+
+    /// What the changes make of the solution; or the error.
+    [[nodiscard]] std::string made(const std::string& changes, const std::string& name = "a")
+        const {
+        write(kList, "[" + name + "]\nwrong = 'w'\n" + changes);
+        try {
+            return read_text(make_source(context, context.root / (kList.string() + ":a")));
+        } catch (const CommandError& error) {
+            return error.what();
+        }
+    }
+
+    Context context;
+};
+
+TEST_CASE("an answer in a list has other lines in the place of some", "[changed]") {
+    const Checkout checkout;
+    CHECK(checkout.made("from = 'two'\nto = '2'") == "one\nsame\n2\nsame\nthree\n");
+    CHECK(checkout.made("from = 'two'") == "one\nsame\nsame\nthree\n");
+    CHECK(checkout.made("from = 'two'\nto = ''") == "one\nsame\n\nsame\nthree\n");
+    CHECK(checkout.made("after = 'one'\nadd = '2'") == "one\n2\nsame\ntwo\nsame\nthree\n");
+    CHECK(
+        checkout.made("from = '''\nsame\nthree'''\nto = '3'\n[[a.also]]\nfrom = 'one'") ==
+        "same\ntwo\n3\n"
+    );
+    SECTION("a line is a whole one, and occurs once") {
+        const std::string at =
+            "tests/mutants/01_first/one.toml:1: a no longer applies: "
+            "solutions/01_first/one.cpp ";
+        CHECK(
+            checkout.made("from = 'tw'") ==
+            at + "does not have the lines that it changes: write the change anew"
+        );
+        CHECK(
+            checkout.made("from = 'same'") ==
+            at + "has the lines that it changes more than once: name a line more, before or "
+                 "after them"
+        );
+        CHECK(has(
+            checkout.made("from = 'two'\n[[a.also]]\nfrom = '''\ntwo\nsame'''"),
+            "one.toml:a: two of its changes change the same lines of solutions/01_first/one.cpp"
+        ));
+    }
+    SECTION("what the list does not say is refused") {
+        CHECK(has(checkout.made("base = 'none.cpp'\nfrom = 'two'"), "changes none.cpp, which is"));
+        CHECK(has(checkout.made("to = '2'"), "one.toml:1: [[a]] has one of 'from' and 'after'"));
+        CHECK(has(checkout.made("from = 'two'\nsays = 'x'"), ":4: [[a]] has a field 'says'"));
+        CHECK(
+            has(checkout.made("from = 'two'\nrefused = { state = 'odd' }"), "a state that does not")
+        );
+        CHECK(has(checkout.made("from = 'two"), "tests/mutants/01_first/one.toml:3: "));
+        CHECK(has(checkout.made("from = 'two'", "ab"), "has no [a]. Did you mean 'ab'?"));
+    }
+}
+
+TEST_CASE("cases are those of the list and of the folder beside it, by name", "[changed]") {
+    const Checkout checkout;
+    checkout.write(
+        kList,
+        "[c]\nwrong = 'w'\nrefused = { state = 'hang', in = 'sums', says = ['x', 'y'] }\n"
+        "from = 'two'\n[a]\nright = 'r'\nfrom = 'two'\n"
+    );
+    checkout.write(
+        "tests/mutants/01_first/one/b.cpp", "// It\n// hangs.\n// state: hang in sums\n// says: x\n"
+    );
+    const std::vector<Case> cases = read_cases(checkout.context, "tests/mutants/01_first/one");
+    REQUIRE(cases.size() == 3);
+    CHECK(cases[0].file == kList.string() + ":a");
+    CHECK(cases[0].state == State::pass);
+    CHECK(cases[0].sentence == "r");
+    CHECK(cases[1].file == "tests/mutants/01_first/one/b.cpp");
+    CHECK(cases[1].sentence == "It hangs.");
+    CHECK(cases[1].test == "sums");
+    CHECK(cases[2].name == "c");
+    CHECK(cases[2].state == State::hang);
+    CHECK(cases[2].test == "sums");
+    CHECK(cases[2].says == std::vector<std::string>{"x", "y"});
+    CHECK(cases[2].base == "solutions/01_first/one.cpp");
+}
+
+TEST_CASE("the source of an answer is written again only where it changes", "[changed]") {
+    const Checkout checkout;
+    const std::string other = "[b]\nwrong = 'w'\nfrom = 'one'\n";
+    static_cast<void>(checkout.made("from = 'two'\nto = '2'\n"));
+    const fs::path source =
+        source_of(checkout.context, checkout.context.root / (kList.string() + ":a"));
+    const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(source, old);
+    static_cast<void>(checkout.made("from = 'two'\nto = '2'\n" + other));
+    CHECK(fs::last_write_time(source) == old);
+    static_cast<void>(checkout.made("from = 'two'\nto = '3'\n" + other));
+    CHECK(fs::last_write_time(source) > old);
+}
+
+}  // namespace
+}  // namespace dist::cli
