@@ -9,6 +9,7 @@
 
 #include "course/check/cost.hpp"
 #include "course/check/replay.hpp"
+#include "course/check/score.hpp"
 #include "course/check/series.hpp"
 #include "course/check/show.hpp"
 #include "course/check/tally.hpp"
@@ -38,6 +39,8 @@ struct Arguments {
     bool replay = false;
     bool cost = false;
     bool fresh = false;
+    bool score = false;
+    int sample = 0;  // 0: as many as ScoreOptions says
 };
 
 std::string in_part(const Result& result) {
@@ -322,6 +325,14 @@ int check_command(Context& context, const Arguments& arguments) {
     if (!arguments.mutant.empty() && arguments.names.size() != 1) {
         throw UsageError("--mutant needs the one exercise that it belongs to");
     }
+    if (arguments.score) {
+        ScoreOptions options{.seed = arguments.how.first_seed};
+        options.sample = arguments.sample > 0 ? arguments.sample : options.sample;
+        return score(context, exercises, options);
+    }
+    if (arguments.sample > 0) {
+        throw UsageError("--sample goes with --score");
+    }
     SeriesOptions options = arguments.series;
     options.share = share_named(arguments.share);
     options.mutants = options.mutants || arguments.right || !arguments.mutant.empty();
@@ -382,7 +393,10 @@ void add_check(Command& app, Context& context) {
     );
     command.add_option("--seeds", arguments->series.seeds, "Number of seeds for each solution")
         .between(1, 1000);
-    command.add_option("--seed", arguments->how.first_seed, "First of these seeds");
+    command.add_option(
+        "--seed", arguments->how.first_seed,
+        "First of these seeds; with --score it draws the sample (default: 1)"
+    );
     command.add_option("-n", arguments->how.ranks, "Try only right answers, on this many ranks")
         .between(1, 64);
     command.add_flag("--delays", arguments->how.delays, "Delay MPI calls by the seed");
@@ -403,6 +417,13 @@ void add_check(Command& app, Context& context) {
     command.add_flag(
         "--cost", arguments->cost, "Print the lines of each exercise by part, and nothing else"
     );
+    command.add_flag(
+        "--score", arguments->score,
+        "Try single changes of the solution, of an operator, a number or a name, and print those "
+        "that pass (universalmutator, from PyPI)"
+    );
+    command.add_option("--sample", arguments->sample, "With --score: so many of each exercise (40)")
+        .between(1, 10000);
     command.add_flag(
         "--fresh", arguments->fresh,
         "Also run what is unchanged since it passed (always where CI is set)"

@@ -113,6 +113,9 @@ std::vector<Case> read_list(const Context& context, const fs::path& list) {
         std::vector<Case> cases;
         for (const auto& [key, table] : toml::parse_file(list.string())) {
             const std::string name(key.str());
+            if (table.is_array()) {  // [[equal]]: course/check/changes.hpp
+                continue;
+            }
             cases.push_back(read_change_of(context, list, Fields(table, shown, name)));
             cases.back().name = name;
             cases.back().file = shown + ":" + name;

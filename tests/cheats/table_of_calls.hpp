@@ -1,5 +1,5 @@
 // What a cheat of chapter 09 holds that sends zeros: what is called goes through a table of the process. "// paste: FILE" in a
-// difference of tests/cheats stands for these lines.
+// list of tests/cheats stands for these lines.
 #pragma once
 
 #include <deque>

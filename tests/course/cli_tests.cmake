@@ -37,6 +37,15 @@ target_compile_definitions(shared_job_test PRIVATE REPOSITORY="${PROJECT_SOURCE_
 add_test(NAME shared_job COMMAND shared_job_test)
 set_tests_properties(shared_job PROPERTIES LABELS cli TIMEOUT 600)
 
+# check --score, with another tool in the place of universalmutator.
+add_executable(score_test EXCLUDE_FROM_ALL score_test.cpp)
+target_link_libraries(score_test PRIVATE dist_catch2_main dist::cli dist::warnings nlohmann_json::nlohmann_json)
+target_compile_definitions(score_test PRIVATE
+  REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
+add_dependencies(score_test shardlings_cli)
+add_test(NAME score COMMAND score_test)
+set_tests_properties(score PROPERTIES LABELS cli TIMEOUT 600)
+
 # files of the repository are found from whatever folder the command is called
 add_test(NAME cli_elsewhere COMMAND ${PROJECT_SOURCE_DIR}/shardlings check chunk_bounds --mutants --no-stubs WORKING_DIRECTORY /)
 set_tests_properties(cli_elsewhere PROPERTIES LABELS cli TIMEOUT 300)

@@ -15,7 +15,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "course/build/difference.hpp"
+#include "course/build/changed.hpp"
+#include "course/manifest/cases.hpp"
 #include "course/process/files.hpp"
 #include "course/process/sandbox.hpp"
 #include "course/process/subprocess.hpp"
@@ -68,43 +69,39 @@ void wait_for_grades(const fs::path& native, std::size_t submissions) {
     }
 }
 
-/// The program of a file of the corpus: the file itself, or for a difference (course/build/difference.hpp) what it makes of its
-/// base, with the lines of FILE in the place of "// paste: FILE".
-std::string program_of(const fs::path& file) {
-    std::istringstream lines(read_text(make_source(context(), file)));
-    const std::string paste = "// paste: ";
+/// A program that is handed in, and what a file of the corpus says of itself: "// state: forbidden", "// says: garbled".
+struct Entry {
     std::string program;
-    for (std::string line; std::getline(lines, line);) {
-        program +=
-            line.starts_with(paste) ? read_text(kRepository / line.substr(paste.size())) : line;
-        program += '\n';
-    }
-    return program;
-}
-
-/// What a file of the corpus says of itself: "// state: forbidden", "// says: garbled"; above a difference without the slashes.
-struct Expected {
-    std::set<std::string> states;
-    std::vector<std::string> says;
+    std::set<std::string> states = {};
+    std::vector<std::string> says = {};
 };
 
-Expected expected_of(const fs::path& file) {
-    Expected expected;
-    std::istringstream lines(read_text(file));
-    const std::string mark = file.extension() == ".diff" ? "" : "// ";
-    for (std::string line;
-         std::getline(lines, line) && line.starts_with(mark) && !line.starts_with("---");) {
-        line.erase(0, mark.size());
-        if (line.starts_with("state: ")) {
-            std::istringstream words(line.substr(7));
+Entry entry_of(const fs::path& file) {
+    Entry entry{read_text(file)};
+    std::istringstream lines(entry.program);
+    for (std::string line; std::getline(lines, line) && line.starts_with("//");) {
+        if (line.starts_with("// state: ")) {
+            std::istringstream words(line.substr(10));
             for (std::string word; words >> word;) {
-                expected.states.insert(word);
+                entry.states.insert(word);
             }
-        } else if (line.starts_with("says: ")) {
-            expected.says.push_back(line.substr(6));
+        } else if (line.starts_with("// says: ")) {
+            entry.says.push_back(line.substr(9));
         }
     }
-    return expected;
+    return entry;
+}
+
+/// A change of a reference, from a list (course/manifest/cases.hpp): the lines of FILE take the place of "// paste: FILE".
+Entry entry_of(const Case& one) {
+    std::istringstream lines(read_text(make_source(context(), kRepository / one.file)));
+    const std::string paste = "// paste: ";
+    Entry entry{"", {std::string(name_of(one.state))}, one.says};
+    for (std::string line; std::getline(lines, line);) {
+        const bool pastes = line.starts_with(paste);
+        entry.program += pastes ? read_text(kRepository / line.substr(paste.size())) : line + "\n";
+    }
+    return entry;
 }
 
 /// submission,exercise,status,score,...: the first four, and the whole line.
@@ -161,27 +158,30 @@ Ended inside(const std::string& script, const Sandbox& sandbox = {}) {
 
 TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     const Folder folder;
-    std::map<std::string, fs::path> corpus;
+    std::map<std::string, Entry> corpus;
     for (const char* const kind : {"cheats", "honest"}) {
-        for (const auto& file : fs::recursive_directory_iterator(kRepository / "tests" / kind)) {
-            const bool program =
-                file.path().extension() == ".cpp" || file.path().extension() == ".diff";
-            if (!program || !can_be_tried_here(file)) {
-                continue;
+        const auto key = [&](const fs::path& name, const fs::path& exercise) {
+            return std::string(kind) + "_" + name.string() + "/" + exercise.string();
+        };
+        for (const auto& found : fs::recursive_directory_iterator(kRepository / "tests" / kind)) {
+            const fs::path& file = found.path();
+            if (file.extension() == ".cpp" && can_be_tried_here(file)) {
+                corpus[key(file.stem(), file.parent_path().filename())] = entry_of(file);
+            } else if (file.extension() == ".toml") {
+                for (const Case& one : read_list(context(), file)) {
+                    corpus[key(one.name, file.stem())] = entry_of(one);
+                }
             }
-            const std::string exercise = file.path().parent_path().filename();
-            const std::string name = std::string(kind) + "_" + file.path().stem().string();
-            corpus[name + "/" + exercise] = file.path();
-            fs::create_directories(folder.path / "in" / name);
-            std::ofstream(folder.path / "in" / name / (exercise + ".cpp"))
-                << program_of(file.path());
         }
     }
     // its tests write a file
-    const fs::path barrier = "tests/alternatives/02_naive_collectives/barrier/backwards.cpp";
-    corpus["honest_backwards/barrier"] = kRepository / barrier;
-    fs::create_directories(folder.path / "in" / "honest_backwards");
-    fs::copy_file(kRepository / barrier, folder.path / "in" / "honest_backwards" / "barrier.cpp");
+    corpus["honest_backwards/barrier"] =
+        entry_of(kRepository / "tests/alternatives/02_naive_collectives/barrier/backwards.cpp");
+    for (const auto& [name, entry] : corpus) {
+        const fs::path file = folder.path / "in" / (name + ".cpp");
+        fs::create_directories(file.parent_path());
+        std::ofstream(file) << entry.program;
+    }
     REQUIRE(corpus.size() > 70);
     const Ended ended =
         grade(folder.path / "in", folder.path / "out", {"--seed", "20211", "--time-limit", "25"});
@@ -189,16 +189,15 @@ TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     CHECK(ended.status == 0);
     const auto rows = rows_of(folder.path / "out");
     std::size_t counted = 0;
-    for (const auto& [name, file] : corpus) {
+    for (const auto& [name, entry] : corpus) {
         const auto found = rows.find(name);
         REQUIRE(found != rows.end());
         const Row& row = found->second;
         INFO(row.line);
         const bool honest = name.starts_with("honest_");
         CHECK(row.score == (honest ? "1" : "0"));
-        const Expected expected = expected_of(file);
-        CHECK((honest ? row.status == "pass" : expected.states.count(row.status) == 1));
-        for (const std::string& words : expected.says) {
+        CHECK((honest ? row.status == "pass" : entry.states.count(row.status) == 1));
+        for (const std::string& words : entry.says) {
             CHECK(has(row.line, words));
         }
         ++counted;
