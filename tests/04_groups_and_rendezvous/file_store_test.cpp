@@ -2,35 +2,39 @@
 // record.
 #include "exercises/04_groups_and_rendezvous/file_store.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
+#include <new>
+#include <string>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
-#include "tests/04_groups_and_rendezvous/file_locks.hpp"
-#include "tests/04_groups_and_rendezvous/file_records.hpp"
-#include "tests/04_groups_and_rendezvous/file_shared.hpp"
-#include "tests/04_groups_and_rendezvous/file_torn.hpp"
-#include "tests/04_groups_and_rendezvous/store_cases.hpp"
-#include "tests/04_groups_and_rendezvous/store_lives.hpp"
-#include "tests/04_groups_and_rendezvous/store_races.hpp"
-#include "tests/04_groups_and_rendezvous/store_waits.hpp"
+#include "tests/04_groups_and_rendezvous/store_files.hpp"
+#include "tests/04_groups_and_rendezvous/store_moments.hpp"
+#include "tests/04_groups_and_rendezvous/store_promises.hpp"
+#include "tests/harness/processes/processes.hpp"
+#include "tests/harness/words/quick.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
-
-const StoreKind kOne = {"one FileStore", [](Store::Duration timeout) {
-                            const auto store =
-                                std::make_shared<FileStore>(fresh_path().string(), kRun, timeout);
-                            return [store]() -> std::shared_ptr<Store> { return store; };
-                        }};
-
-const StoreKind kEach = {
-    "a FileStore for each thread, of the same file", [](Store::Duration timeout) {
-        return [path = fresh_path().string(), timeout] {
-            return std::make_shared<FileStore>(path, kRun, timeout);
-        };
-    }};
 
 /// A PrefixStore and the store that it is a part of.
 struct Prefixed {
@@ -39,175 +43,735 @@ struct Prefixed {
     PrefixStore part;
 };
 
-const StoreKind kPrefix = {"a PrefixStore of a HashStore", [](Store::Duration timeout) {
-                               const auto both = std::make_shared<Prefixed>(timeout);
-                               return [both] { return std::shared_ptr<Store>(both, &both->part); };
-                           }};
+const StoreKinds kStores = {
+    {"one FileStore",
+     [](Store::Duration timeout) {
+         const auto store = std::make_shared<FileStore>(fresh_path().string(), kRun, timeout);
+         return [store]() -> std::shared_ptr<Store> { return store; };
+     }},
+    {"a FileStore for each thread, of the same file",
+     [](Store::Duration timeout) {
+         return [path = fresh_path().string(), timeout] {
+             return std::make_shared<FileStore>(path, kRun, timeout);
+         };
+     }},
+    {"a PrefixStore of a HashStore", [](Store::Duration timeout) {
+         const auto both = std::make_shared<Prefixed>(timeout);
+         return [both] { return std::shared_ptr<Store>(both, &both->part); };
+     }}};
 
-const StoreKinds kFiles = {kOne, kEach};
-const StoreKinds kAll = {kOne, kEach, kPrefix};
+/// A record of PyTorch's.
+std::string record(const std::string& key, const std::string& value) {
+    const auto length = [](const std::string& text) {
+        const auto size = static_cast<std::uint32_t>(text.size());
+        return std::string(reinterpret_cast<const char*>(&size), sizeof size);
+    };
+    return length(key) + key + length(value) + value;
+}
+
+/// What every file of this run begins with.
+std::string first_record() {
+    return record("", kRun);
+}
+
+FileStore store_in(const fs::path& path, Store::Duration timeout = kPatient) {
+    return {path.string(), kRun, timeout};
+}
+
+OpenStore opens(const fs::path& path) {
+    return [path] { return std::make_shared<FileStore>(path.string(), kRun, kPatient); };
+}
+
+/// A lock of this test's own, as another process would hold it.
+class FileLock {
+  public:
+    FileLock(const fs::path& path, int operation) : descriptor_(open(path.c_str(), O_RDWR)) {
+        becomes(operation);
+    }
+    ~FileLock() { close(descriptor_); }
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+
+    void becomes(int operation) { has_it_ = flock(descriptor_, operation) == 0; }
+
+    [[nodiscard]] bool has_it() const { return has_it_; }
+
+  private:
+    int descriptor_;
+    bool has_it_ = false;
+};
+
+/// Whether this process has the file open.
+bool has_open(const fs::path& path) {
+    std::error_code gone;  // another thread closes files meanwhile
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        if (fs::read_symlink(entry, gone) == fs::canonical(path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// While it lives, no file of this process can be longer than that. A write beyond that kills, or is told that the file is
+/// too large.
+class LargestFile {
+  public:
+    enum class Then { killed, told };
+    LargestFile(std::size_t bytes, Then then)
+        : handler_(std::signal(SIGXFSZ, then == Then::killed ? SIG_DFL : SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &limit_);
+        const rlimit little{.rlim_cur = bytes, .rlim_max = limit_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &little);
+    }
+    ~LargestFile() {
+        setrlimit(RLIMIT_FSIZE, &limit_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    LargestFile(const LargestFile&) = delete;
+    LargestFile& operator=(const LargestFile&) = delete;
+
+  private:
+    rlimit limit_{};
+    void (*handler_)(int);
+};
+
+/// Seen by both processes of a test.
+struct HeldUp {
+    std::atomic<bool> writes = false;
+    std::atomic<bool> may_go_on = false;
+
+    static HeldUp*& shared() {
+        static HeldUp* all = nullptr;
+        return all;
+    }
+    /// For SIGXFSZ: who writes stays where it is, with its lock.
+    static void wait(int /*signal*/) {
+        shared()->writes = true;
+        for (int i = 0; i < 4000 && !shared()->may_go_on; ++i) {
+            usleep(1000);
+        }
+    }
+};
 
 }  // namespace
 
 TEST_CASE("a store returns what was set last, for keys and values of any bytes") {
-    holds_what_is_set(kAll);
+    holds_what_is_set(kStores);
 }
 
 TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
-    adds(kAll);
+    adds(kStores);
 }
 
 TEST_CASE("add refuses what is no number and what does not fit, and changes nothing then") {
-    adds_to_numbers_only(kAll);
+    adds_to_numbers_only(kStores);
 }
 
 TEST_CASE("compare_set stores only where it finds what it expects, and returns what stands there") {
-    compares_and_sets(kAll);
+    compares_and_sets(kStores);
 }
 
 TEST_CASE("check asks for all keys, and makes none") {
-    checks_all_keys(kAll);
+    checks_all_keys(kStores);
 }
 
 TEST_CASE("an erased key is gone, and may begin anew") {
-    erases(kAll);
+    erases(kStores);
 }
 
 TEST_CASE("two stores know nothing of each other") {
-    knows_no_other_store(kAll);
+    knows_no_other_store(kStores);
 }
 
 TEST_CASE("random calls do what they do to a map") {
-    lives_like_a_map(kAll);
+    lives_like_a_map(kStores);
 }
 
 TEST_CASE("a call that waits in vain ends after its timeout, not before, and soon after") {
-    times_out_in_time({kEach, kPrefix});
+    times_out_in_time(kStores);
 }
 
 TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
-    times_out_amid_others({kEach});
+    times_out_amid_others(kStores);
 }
 
 TEST_CASE("a value wakes all that wait for it, whichever call brings it") {
-    wakes_all(kAll);
+    wakes_all(kStores);
 }
 
 TEST_CASE("a value wakes the one that waits for it, and no other") {
-    wakes_who_waits_for_it(kFiles);
+    wakes_who_waits_for_it(kStores);
 }
 
 TEST_CASE("wait returns with the last of its keys, in whatever order they come") {
-    waits_for_the_last_key({kEach, kPrefix});
+    waits_for_the_last_key(kStores);
 }
 
 TEST_CASE("wait returns when all keys are there at the same time") {
-    waits_for_all_at_once(kAll);
+    waits_for_all_at_once(kStores);
 }
 
 TEST_CASE("a call that waits keeps no other one waiting") {
-    keeps_nobody_waiting(kAll);
+    keeps_nobody_waiting(kStores);
 }
 
 TEST_CASE("threads that add at the same time get sums of their own") {
-    adds_at_once(kAll);
+    adds_at_once(kStores);
 }
 
 TEST_CASE("of threads that compare and set at the same time, one wins") {
-    compares_and_sets_at_once(kFiles);
+    compares_and_sets_at_once(kStores);
 }
 
 TEST_CASE("of threads that erase a key at the same time, one has erased it") {
-    erases_at_once(kFiles);
-}
-
-TEST_CASE("no call sees half of a value") {
-    sees_whole_values(kFiles);
+    erases_at_once(kStores);
 }
 
 TEST_CASE("get returns a value also where it is erased at once") {
-    gets_what_comes_and_goes(kAll);
+    gets_what_comes_and_goes(kStores);
 }
 
 TEST_CASE("check looks at all keys at one moment") {
-    checks_at_one_moment(kFiles);
+    checks_at_one_moment(kStores);
+}
+
+TEST_CASE("no call sees half of a value") {
+    sees_whole_values(kStores);
 }
 
 TEST_CASE("the file has a record for each change, and no other") {
-    has_a_record_for_each_change();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = fresh_path();
+        std::string expected = first_record();
+        FileStore store = store_in(path);
+        const auto holds = [&](const std::string& call) {
+            INFO("the file after " << call);
+            CHECK(same_bytes(content_of(path), expected));
+        };
+        holds("the constructor");
+        store.set("key", "value");
+        expected += record("/key", "value");
+        holds("set");
+        store.add("", -3);
+        expected += record("/", "-3");
+        holds("add");
+        store.compare_set("key", "value", "");
+        expected += record("/key", "");
+        holds("compare_set");
+        store.compare_set("key", "other", "never");
+        holds("compare_set that expected another value");
+        store.erase("key");
+        expected += record("-/key", "");
+        holds("erase");
+        store.erase("key");
+        holds("erase of no key");
+        store.check({"key", ""});
+        store.get("");
+        store.num_keys();
+        store.set("text", "x");
+        error_of([&] { store.add("text", 1); });
+        expected += record("/text", "x");
+        holds("calls that read, and add to a text");
+        store_in(path);
+        holds("a second store, and its end");
+    });
 }
 
 TEST_CASE("records that PyTorch's FileStore appends are read, those of its own keys skipped") {
-    reads_records_of_pytorch();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = file_with(
+            first_record() + record("/a", "old") + record("cleanup/", "1") +
+            record("/-/b", "dash") + record("/a", "new") + record("/c", "") + record("-/c", "") +
+            record("", "not a key")
+        );
+        FileStore store = store_in(path, 100ms);
+        CHECK(value_of(store, "a") == "\"new\"");
+        CHECK(value_of(store, "-/b") == "\"dash\"");
+        CHECK(value_of(store, "c") == "no value");
+        CHECK(store.num_keys() == 2);
+        append(path, record("/c", "again") + record("-/a", "") + record("cleanup/", "2"));
+        INFO("another process has appended: c is set, a is taken away");
+        CHECK(value_of(store, "c") == "\"again\"");
+        CHECK(value_of(store, "a") == "no value");
+        CHECK(store.num_keys() == 2);
+    });
 }
 
 TEST_CASE("a part of a record at the end is passed over by readers, and cut off by the next writer"
 ) {
-    passes_over_a_part_of_a_record();
+    on_ranks({1}, [](const Communicator&) {
+        const std::string whole = first_record() + record("/before", "1");
+        const std::string torn = record("/torn", "value");
+        for (std::size_t cut = 1; cut < torn.size(); ++cut) {
+            INFO("the last record ends after " << cut << " of its " << torn.size() << " bytes");
+            const fs::path path = file_with(whole + torn.substr(0, cut));
+            FileStore reader = store_in(path, 100ms);
+            CHECK(reader.num_keys() == 1);
+            CHECK(value_of(reader, "before") == "\"1\"");
+            CHECK(value_of(reader, "torn") == "no value");
+            FileStore writer = store_in(path);
+            {
+                INFO("the file after calls that read, and a second store");
+                CHECK(fs::file_size(path) == whole.size() + cut);
+            }
+            switch (cut % 3) {
+                case 0:
+                    writer.set("after", "2");
+                    break;
+                case 1:
+                    writer.add("after", 2);
+                    break;
+                default:
+                    writer.compare_set("after", "", "2");
+            }
+            CHECK(same_bytes(content_of(path), whole + record("/after", "2")));
+            INFO("the store that has seen the part of a record, after it was cut off");
+            CHECK(value_of(reader, "after") == "\"2\"");
+            CHECK(reader.num_keys() == 2);
+            CHECK(reader.erase("before"));
+            CHECK(writer.num_keys() == 1);
+        }
+    });
 }
 
 TEST_CASE("a part of a record is no longer than its bytes, whatever length it begins with") {
-    takes_no_memory_for_what_is_not_there();
+    on_ranks({1}, [](const Communicator& comm) {
+        const std::string length = "\xf0\xff\xff\xff";
+        for (const std::string& torn :
+             {length + "/k", record("/k", "").substr(0, 6) + length + "v"}) {
+            const fs::path path = file_with(first_record() + torn);
+            FileStore store = store_in(path, 100ms);
+            bool there = true;
+            const Memory memory = memory_of(comm, [&] { there = store.check({"k"}); });
+            CHECK_FALSE(there);
+            INFO("the last record says 4 GB, of which a few bytes are there");
+            CHECK(memory.peak_bytes < 100'000);
+        }
+    });
 }
 
 TEST_CASE("a process that dies while it writes leaves a store that goes on") {
-    goes_on_after_a_death();
+    on_ranks({1}, [](const Communicator&) {
+        for (const std::size_t room : {1, 4, 7, 12, 15}) {
+            const fs::path path = fresh_path();
+            FileStore store = store_in(path, 100ms);
+            store.set("before", "1");
+            const std::string whole = content_of(path);
+            const auto dies = [&](int /*rank*/, int /*p*/) {
+                const LargestFile disk(whole.size() + room, LargestFile::Then::killed);
+                store_in(path).set("torn", "value");
+            };
+            on_processes(1, dies, {.die = {0}});
+            INFO("a process died when " << room << " bytes of its record were in the file");
+            CHECK(value_of(store, "torn") == "no value");
+            CHECK(store.add("after", 2) == 2);
+            CHECK(same_bytes(content_of(path), whole + record("/after", "2")));
+        }
+    });
 }
 
 TEST_CASE("a full disk is an Error that names the file, and changes nothing") {
-    tells_of_a_full_disk();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = fresh_path();
+        FileStore store = store_in(path, 100ms);
+        FileStore other = store_in(path, 100ms);
+        store.set("key", "old");
+        store.set("number", "5");
+        const std::vector<std::function<void()>> calls = {
+            [&] { store.set("key", "new and much longer"); }, [&] { store.add("number", 100); },
+            [&] { store.compare_set("key", "old", "new"); }, [&] { store.erase("key"); }};
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            INFO(
+                "the disk has room for 6 bytes, and the call is "
+                << i << " of set, add, compare_set, erase"
+            );
+            Comparison refused;
+            {
+                const LargestFile disk(fs::file_size(path) + 6, LargestFile::Then::told);
+                refused = throws_error(calls[i], {path.string(), "File too large"});
+            }
+            CHECK(refused);
+            for (FileStore* const one : {&store, &other}) {
+                CHECK(value_of(*one, "key") == "\"old\"");
+                CHECK(value_of(*one, "number") == "\"5\"");
+                CHECK(one->num_keys() == 2 + static_cast<int>(i));
+            }
+            INFO("then there is room again");
+            other.set("later " + std::to_string(i), "");
+            CHECK(store.check({"later " + std::to_string(i)}));
+        }
+    });
 }
 
 TEST_CASE("a file of another run, or of no store, is refused by its name and stays as it was") {
-    refuses_other_files();
+    on_ranks({1}, [](const Communicator&) {
+        const auto refused = [](const std::string& bytes, std::vector<std::string> says) {
+            const fs::path path = file_with(bytes);
+            INFO("the file has the bytes " << shown(bytes));
+            says.push_back(path.string());
+            CHECK(throws_error([&] { store_in(path); }, says));
+            CHECK(same_bytes(content_of(path), bytes));
+        };
+        for (const std::string other : {"run-six", "run-seve", "run-seven-2", "xun-seven"}) {
+            refused(record("", other) + record("/k", "v"), {other, kRun});
+        }
+        refused(record("/k", "v") + first_record(), {});
+        refused("hello", {});
+        refused("#!/bin/sh\necho a file that was here before\n", {});
+        refused(first_record().substr(0, 6) + "x", {});
+        refused(record("", "run-six").substr(0, 10), {});
+    });
 }
 
 TEST_CASE("a file that ends before its first record does is made anew") {
-    makes_what_was_begun();
+    on_ranks({1}, [](const Communicator&) {
+        for (std::size_t cut = 0; cut < first_record().size(); ++cut) {
+            const fs::path path = file_with(first_record().substr(0, cut));
+            INFO("the file ends after " << cut << " bytes of its first record");
+            FileStore store = store_in(path);
+            CHECK(same_bytes(content_of(path), first_record()));
+            CHECK(store.num_keys() == 0);
+        }
+    });
 }
 
 TEST_CASE("a path that cannot be opened is an Error with its name and the reason") {
-    tells_of_paths();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path missing = fresh_path() / "store";
+        CHECK(throws_error(
+            [&] { store_in(missing); }, {missing.string(), "No such file or directory"}
+        ));
+        const fs::path folder = fresh_path();
+        fs::create_directory(folder);
+        CHECK(throws_error([&] { store_in(folder); }, {folder.string(), "Is a directory"}));
+        const fs::path path = fresh_path();
+        FileStore store = store_in(path, 100ms);
+        store.set("key", "1");
+        fs::remove(path);
+        INFO("a file that was removed: every call opens it");
+        const std::vector<std::function<void()>> calls = {
+            [&] { store.get("key"); },     [&] { store.set("key", ""); },
+            [&] { store.add("key", 1); },  [&] { store.compare_set("key", "1", ""); },
+            [&] { store.check({"key"}); }, [&] { store.wait({"key"}, 100ms); },
+            [&] { store.erase("key"); },   [&] { store.num_keys(); }};
+        for (const auto& call : calls) {
+            CHECK(throws_error(call, {path.string(), "No such file or directory"}));
+        }
+        CHECK_FALSE(fs::exists(path));
+    });
 }
 
 TEST_CASE("who changes the file holds it alone, and who reads shares it") {
-    locks_the_file();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = fresh_path();
+        const OpenStore open = opens(path);
+        open()->set("key", "1");
+        const std::map<std::string, std::function<void(Store&)>> changes = {
+            {"set", [](Store& store) { store.set("key", "1"); }},
+            {"add", [](Store& store) { store.add("key", 0); }},
+            {"compare_set", [](Store& store) { store.compare_set("key", "1", "1"); }},
+            {"erase", [](Store& store) { store.erase("key"); }}};
+        for (const auto& [name, change] : changes) {
+            const auto store = open();
+            FileLock lock(path, LOCK_SH);
+            Caller caller([store, call = change] { return call(*store), ""; });
+            std::this_thread::sleep_for(kWhile);
+            INFO("another process reads the file, under a shared lock: " << name << " has to wait");
+            CHECK_FALSE(caller.has_returned());
+            lock.becomes(LOCK_UN);
+            CHECK(caller.end().how == kReturned);
+        }
+        open()->set("key", "1");
+        const std::map<std::string, std::function<void(Store&)>> reads = {
+            {"get", [](Store& store) { store.get("key"); }},
+            {"check", [](Store& store) { store.check({"key"}); }},
+            {"wait", [](Store& store) { store.wait({"key"}, kPatient); }},
+            {"num_keys", [](Store& store) { store.num_keys(); }}};
+        for (const auto& [name, read] : reads) {
+            const auto store = open();
+            FileLock lock(path, LOCK_SH);
+            Caller reader([store, call = read] { return call(*store), ""; });
+            INFO(name << " while another process reads the file as well");
+            CHECK(reader.end().how == kReturned);
+            lock.becomes(LOCK_EX);
+            Caller caller([store, call = read] { return call(*store), ""; });
+            std::this_thread::sleep_for(kWhile);
+            INFO("now another process changes the file, under an exclusive lock");
+            CHECK_FALSE(caller.has_returned());
+            lock.becomes(LOCK_UN);
+            CHECK(caller.end().how == kReturned);
+        }
+    });
 }
 
 TEST_CASE("who changes the file reads first what was appended while it waited for the lock") {
-    reads_under_its_lock();
+    // What another process appends while a call waits for the file counts.
+    on_ranks({1}, [](const Communicator&) {
+        struct Change {
+            std::string name;
+            std::string appended;
+            std::function<std::string(Store&)> call;
+            std::string returns;
+        };
+        const std::vector<Change> changes = {
+            {"add(key, 1)", record("/key", "100"),
+             [](Store& store) { return std::to_string(store.add("key", 1)); }, "101"},
+            {"compare_set(key, 5, 6)", record("/key", "100"),
+             [](Store& store) { return store.compare_set("key", "5", "6"); }, "100"},
+            {"erase(key)", record("-/key", ""),
+             [](Store& store) { return store.erase("key") ? "true" : "false"; }, "false"}};
+        for (const Change& change : changes) {
+            const fs::path path = file_with(first_record() + record("/key", "5"));
+            const auto store = opens(path)();
+            store->num_keys();
+            FileLock lock(path, LOCK_SH);
+            Caller caller([store, call = change.call] { return call(*store); });
+            caller.waits();
+            std::this_thread::sleep_for(kWhile);
+            append(path, change.appended);
+            lock.becomes(LOCK_UN);
+            INFO(
+                change.name
+                << " where 5 stood when it was called, and another process has appended "
+                << shown(change.appended) << " before it had the exclusive lock"
+            );
+            CHECK(caller.end().text == change.returns);
+        }
+    });
 }
 
 TEST_CASE("processes that were forked with one store keep each other out") {
-    keeps_forked_processes_apart();
+    // A process is held up in the middle of its write, by a file that may not be longer. Another one,
+    // that was forked from the same process with the same store, has to wait.
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = fresh_path();
+        FileStore store = store_in(path);
+        store.add("key", 5);
+        void* const memory = mmap(
+            nullptr, sizeof(HeldUp), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0
+        );
+        auto* const held_up = HeldUp::shared() = new (memory) HeldUp;
+        const auto writes = [&] {
+            const LargestFile disk(fs::file_size(path) + 4, LargestFile::Then::told);
+            std::signal(SIGXFSZ, HeldUp::wait);
+            CHECK(throws_error([&] { store.add("key", 1); }));
+        };
+        const auto comes_second = [&] {
+            becomes_true([&] { return held_up->writes.load(); });
+            Caller caller([&] { return std::to_string(store.add("key", 2)); });
+            std::this_thread::sleep_for(kWhile);
+            INFO(
+                "two processes were forked from the one that made the store: one is in the middle "
+                "of a write, and the other one calls add()"
+            );
+            CHECK_FALSE(caller.has_returned());
+            held_up->may_go_on = true;
+            CHECK(caller.end().text == "7");
+        };
+        on_processes(2, [&](int rank, int /*p*/) { rank == 0 ? writes() : comes_second(); });
+        munmap(memory, sizeof(HeldUp));
+        CHECK(store.add("key", 0) == 7);
+    });
 }
 
 TEST_CASE("processes that begin at once share one file, and count and wait through it") {
-    is_shared_by_processes();
+    on_ranks({1}, [](const Communicator&) {
+        constexpr int kTimes = 100;
+        const fs::path path = fresh_path();
+        on_processes(4, [&](int rank, int p) {
+            FileStore store = store_in(path);
+            std::int64_t last = 0;
+            for (int time = 0; time < kTimes; ++time) {
+                const std::int64_t sum = store.add("counter", 1);
+                INFO("sums of the same process, one after the other");
+                CHECK(sum > last);
+                last = sum;
+            }
+            store.set("last of rank " + std::to_string(rank), std::to_string(last));
+            std::int64_t most = 0;
+            for (int r = 0; r < p; ++r) {
+                const std::string of_rank = store.get("last of rank " + std::to_string(r));
+                most = std::max(most, static_cast<std::int64_t>(std::stol(of_rank)));
+            }
+            INFO("4 processes add 1, each " << kTimes << " times");
+            CHECK(most == std::int64_t{kTimes} * p);
+            store.compare_set("first", "", "rank " + std::to_string(rank));
+            store.set("first for rank " + std::to_string(rank), store.get("first"));
+        });
+        INFO("the file is made once, whoever comes first");
+        const bool begins_right =
+            content_of(path).starts_with(first_record() + record("/counter", "1"));
+        CHECK(begins_right);
+        FileStore store = store_in(path, 100ms);
+        CHECK(store.add("counter", 0) == std::int64_t{4} * kTimes);
+        const std::string winner = store.get("first");
+        for (int r = 0; r < 4; ++r) {
+            CHECK(store.get("first for rank " + std::to_string(r)) == winner);
+        }
+        CHECK(store.num_keys() == 10);
+    });
 }
 
 TEST_CASE("who makes the file looks at it under the lock") {
-    is_made_once();
+    // What stands in the file before the lock is there says nothing.
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = file_with("");
+        FileLock lock(path, LOCK_EX);
+        Caller caller([path] { return std::to_string(store_in(path).num_keys()); });
+        caller.waits();
+        std::this_thread::sleep_for(kWhile);
+        INFO(
+            "a store is made of an empty file, which another process locks, makes and sets a key in"
+        );
+        CHECK_FALSE(caller.has_returned());
+        CHECK(fs::file_size(path) == 0);
+        const std::string bytes = first_record() + record("/key", "value");
+        std::ofstream(path, std::ios::binary) << bytes;
+        lock.becomes(LOCK_UN);
+        CHECK(caller.end().text == "1");
+        CHECK(same_bytes(content_of(path), bytes));
+    });
 }
 
 TEST_CASE("threads that share an object read what is new once") {
-    is_shared_by_threads();
+    // Their shared locks do not keep them apart.
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = file_with(first_record());
+        const auto store = opens(path)();
+        append(path, record("large", std::string(8 << 20, 'v')));  // which is skipped
+        FileLock lock(path, LOCK_EX);
+        std::vector<Caller> callers;
+        for (int i = 0; i < 4; ++i) {
+            callers.emplace_back([store] { return std::to_string(store->num_keys()); });
+            callers.back().waits();
+        }
+        lock.becomes(LOCK_UN);
+        INFO("4 threads share an object, and read a new record of 8 MB at the same time");
+        for (Caller& caller : callers) {
+            CHECK(caller.end().text == "0");
+        }
+        INFO("then another store sets a key");
+        store_in(path).set("after", "1");
+        CHECK(value_of(*store, "after") == "\"1\"");
+    });
 }
 
 TEST_CASE("a store may be used after a fork, in both processes") {
-    is_carried_over_a_fork();
+    on_ranks({1}, [](const Communicator&) {
+        constexpr int kTimes = 1000;
+        FileStore store = store_in(fresh_path());
+        store.set("before", "1");
+        const auto begin = std::chrono::steady_clock::now() + 30ms;
+        on_processes(4, [&](int rank, int /*p*/) {
+            std::this_thread::sleep_until(begin);
+            for (int time = 0; time < kTimes; ++time) {
+                store.add("counter", 1);
+            }
+            CHECK(store.get("before") == "1");
+            store.set("of rank " + std::to_string(rank), "");
+        });
+        INFO(
+            "4 processes, forked from the one that made the store, add 1, each " << kTimes
+                                                                                 << " times"
+        );
+        CHECK(store.add("counter", 0) == std::int64_t{4} * kTimes);
+        CHECK(store.num_keys() == 6);
+    });
 }
 
 TEST_CASE("a call reads what is new in the file") {
-    reads_what_is_new();
+    on_ranks({1}, [](const Communicator&) {
+        std::string bytes = first_record();
+        for (int i = 0; i < 16; ++i) {
+            bytes += record("/" + std::to_string(i), std::string(1 << 20, 'v'));
+        }
+        FileStore store = store_in(file_with(bytes));
+        CHECK(store.num_keys() == 16);
+        int sum = 0;
+        const Comparison reads = takes_a_few_operations("a file of 16 MB, again and again", [&] {
+            sum += store.check({"3", "x"}) ? 1 : 0;
+        });
+        CHECK(reads);
+        const Comparison changes = takes_a_few_operations("a file of 16 MB, again and again", [&] {
+            store.add("sum", 1);
+        });
+        CHECK(changes);
+        CHECK(sum == 0);
+    });
 }
 
 TEST_CASE("who waits looks every 10 ms, and sleeps meanwhile") {
-    looks_every_10_ms();
+    on_ranks({1}, [](const Communicator&) {
+        const fs::path path = fresh_path();
+        const OpenStore open = opens(path);
+        Caller caller = calls_get(open, "key");
+        CHECK(caller.waits());
+        const int before = caller.times_asleep();
+        std::this_thread::sleep_for(200ms);
+        const int times = caller.times_asleep() - before;
+        {
+            INFO("how often a call of get() falls asleep in 0.2 s");
+            CHECK(times >= 1);
+            CHECK(times <= 60);
+        }
+        int free = 0;
+        int not_open = 0;
+        for (int i = 0; i < 20; ++i) {
+            std::this_thread::sleep_for(3ms);
+            not_open += has_open(path) ? 0 : 1;
+            free += FileLock(path, LOCK_EX | LOCK_NB).has_it() ? 1 : 0;
+        }
+        {
+            INFO("how often of 20 times the file is not locked, while a call of get() waits");
+            CHECK(free >= 10);
+        }
+        {
+            INFO("how often of 20 times the file is not open, while a call of get() waits");
+            CHECK(not_open >= 10);
+        }
+        open()->set("key", "");
+        CHECK(caller.end().how == kReturned);
+        auto soonest = std::chrono::steady_clock::duration(kPatient);
+        for (int i = 0; i < 5; ++i) {
+            const std::string key = std::to_string(i);
+            Caller other = calls_get(open, key);
+            other.waits();
+            std::this_thread::sleep_for(5ms);
+            const auto begin = std::chrono::steady_clock::now();
+            open()->set(key, "");
+            becomes_true([&] { return other.has_returned(); });
+            soonest = std::min(soonest, std::chrono::steady_clock::now() - begin);
+        }
+        INFO("how soon the soonest of 5 calls saw its key");
+        CHECK(soonest < 50ms);
+    });
 }
 
 TEST_CASE("no file stays open when a call has returned or thrown") {
-    leaves_no_file_open();
+    on_ranks({1}, [](const Communicator&) {
+        const auto next_descriptor = [] {
+            const int descriptor = ::open("/dev/null", O_RDONLY);
+            close(descriptor);
+            return descriptor;
+        };
+        const int before = next_descriptor();
+        const fs::path path = fresh_path();
+        {
+            FileStore store = store_in(path, 5ms);
+            store.set("text", "x");
+            error_of([&] { store.get("missing"); });
+            error_of([&] { store.add("text", 1); });
+            error_of([&] { store.add("text", 1); });
+            store.check({"text"});
+            store.erase("text");
+            store.num_keys();
+            error_of([&] { const FileStore other(path.string(), "another run"); });
+            CHECK(next_descriptor() == before);
+        }
+        CHECK(next_descriptor() == before);
+        INFO("the file stays");
+        CHECK(fs::exists(path));
+    });
 }
 
 TEST_CASE("a PrefixStore calls the other store with the prefix and a slash before each key") {
@@ -240,22 +804,15 @@ TEST_CASE("a PrefixStore calls the other store with the prefix and a slash befor
         CHECK_FALSE(whole.check({"a/k"}));
         CHECK_FALSE(part.check({"last", "k"}));
         CHECK_FALSE(part.check({"k", "last"}));
-        const auto names_its_key = [&](const std::string& call, const CallEnd& end) {
-            INFO(call << " names the key as it stands in the whole store; the text: " << end.text);
-            const bool named = end.text.find("a/gone") != std::string::npos;
-            CHECK(named);
-        };
-        const CallEnd get = end_of([&] { return part.get("gone"); });
-        CHECK(get.how == kTimedOut);
-        names_its_key("get", get);
-        names_its_key("wait", end_of([&] { return part.wait({"last", "gone"}, 5ms), ""; }));
-        whole.set("a/gone", "no number");
-        names_its_key("add", end_of([&] { return std::to_string(part.add("gone", 1)); }));
+        {
+            INFO("errors name the key as it stands in the whole store");
+            CHECK(throws_error<Timeout>([&] { part.get("gone"); }, {"a/gone"}));
+            CHECK(throws_error<Timeout>([&] { part.wait({"last", "gone"}, 5ms); }, {"a/gone"}));
+            whole.set("a/gone", "no number");
+            CHECK(throws_error([&] { part.add("gone", 1); }, {"a/gone"}));
+        }
         CHECK(part.erase("gone"));
-        const auto wait = [&](const std::vector<std::string>& keys) {
-            return end_of([&] { return part.wait(keys, 5ms), ""; }).how;
-        };
-        CHECK(wait({"last", "c/k"}) == kReturned);
-        CHECK(wait({"last", "gone"}) == kTimedOut);
+        part.wait({"last", "c/k"}, 5ms);
+        CHECK(throws_error<Timeout>([&] { part.wait({"last", "gone"}, 5ms); }));
     });
 }

@@ -1,12 +1,14 @@
 // What hash_store must do: what every store must, and sleep while it waits.
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
 
+#include <chrono>
 #include <ctime>
+#include <memory>
+#include <string>
+#include <thread>
 
-#include "tests/04_groups_and_rendezvous/store_cases.hpp"
-#include "tests/04_groups_and_rendezvous/store_lives.hpp"
-#include "tests/04_groups_and_rendezvous/store_races.hpp"
-#include "tests/04_groups_and_rendezvous/store_waits.hpp"
+#include "tests/04_groups_and_rendezvous/store_moments.hpp"
+#include "tests/04_groups_and_rendezvous/store_promises.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -81,7 +83,7 @@ TEST_CASE("a call that waits keeps no other one waiting") {
 }
 
 TEST_CASE("threads that add at the same time get sums of their own") {
-    adds_at_once(kStores, 5000);
+    adds_at_once(kStores);
 }
 
 TEST_CASE("of threads that compare and set at the same time, one wins") {
@@ -106,8 +108,7 @@ TEST_CASE("no call sees half of a value") {
 
 TEST_CASE("who waits sleeps until a value comes") {
     on_ranks({1}, [](const Communicator&) {
-        const auto store = std::make_shared<HashStore>(kPatient);
-        const OpenStore open = [store]() -> std::shared_ptr<Store> { return store; };
+        const OpenStore open = kStores.front().make(kPatient);
         for (const bool get : {true, false}) {
             Caller caller = get ? calls_get(open, "get") : calls_wait(open, {"wait"});
             caller.waits();
@@ -121,7 +122,7 @@ TEST_CASE("who waits sleeps until a value comes") {
             CHECK(times <= 2);
             CHECK(caller.waits());
             CHECK_FALSE(caller.has_returned());
-            store->set(get ? "get" : "wait", "");
+            open()->set(get ? "get" : "wait", "");
             CHECK(caller.end().how == kReturned);
         }
     });

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <climits>
 
-#include "tests/04_groups_and_rendezvous/node_groups.hpp"
 #include "tests/harness/words/edges.hpp"
 #include "tests/harness/words/patterns.hpp"
 #include "tests/harness/words/reductions.hpp"
 #include "tests/harness/words/refusals.hpp"
+#include "tests/harness/words/text.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -21,6 +21,21 @@ const Forbid kForbid(
     "This exercise builds an all-reduce from the rings of chapter 03, each in one of the two "
     "groups."
 );
+
+/// The test's own, so that nodes that are made wrongly fail in one test only.
+Nodes nodes_of(int per_node, const Communicator& comm) {
+    const int r = comm.rank();
+    return {comm.split(r / per_node, r), comm.split(r % per_node, r)};
+}
+
+/// The ranks of comm that a group has, in its order.
+std::vector<int> ranks_of(const Communicator& group, const Communicator& comm) {
+    const Permit the_tests_own;
+    const int mine = comm.rank();
+    std::vector<int> all(group.size());
+    MPI_Allgather(&mine, 1, MPI_INT, all.data(), 1, MPI_INT, group.handle());
+    return all;
+}
 
 std::vector<Suspicion> mistakes(const Call& call, const Communicator& comm, int per_node) {
     const int p = comm.size();
@@ -83,7 +98,7 @@ Attempt attempt(const PerNode& per_node) {
         .note =
             [per_node](const Call& /*call*/, const Communicator& comm) {
                 const int per = per_node(comm.size());
-                return std::to_string(comm.size() / per) + " nodes of " + std::to_string(per);
+                return text(comm.size() / per, " nodes of ", per);
             }};
 }
 
@@ -154,13 +169,31 @@ Comparison divided_once(
 }  // namespace
 
 TEST_CASE("make_nodes finds the ranks of a node, and those with the same number in theirs") {
-    on_ranks({6, 1, 2, 3, 4, 8}, [](const Communicator& comm) {
+    const auto finds = [](int per_node, const Communicator& comm) {
+        const int r = comm.rank();
+        const Nodes nodes = make_nodes(per_node, comm);
+        std::vector<int> node;
+        std::vector<int> across;
+        for (int rank = 0; rank < comm.size(); ++rank) {
+            if (rank / per_node == r / per_node) {
+                node.push_back(rank);
+            }
+            if (rank % per_node == r % per_node) {
+                across.push_back(rank);
+            }
+        }
+        INFO(per_node << " ranks a node, p = " << comm.size());
+        INFO("node: the ranks with the same r / L; across: those with the same r % L");
+        CHECK(ranks_of(nodes.node, comm) == node);
+        CHECK(ranks_of(nodes.across, comm) == across);
+    };
+    on_ranks({6, 1, 2, 3, 4, 8}, [&](const Communicator& comm) {
         const Communicator turned = comm.split(0, -comm.rank());
         for (int per_node = 1; per_node <= comm.size(); ++per_node) {
             if (comm.size() % per_node == 0) {
-                check_nodes(per_node, comm);
+                finds(per_node, comm);
                 INFO("in a communicator whose ranks are numbered the other way");
-                check_nodes(per_node, turned);
+                finds(per_node, turned);
             }
         }
     });
@@ -174,11 +207,9 @@ TEST_CASE("make_nodes refuses nodes without ranks, and those that are not all fu
         {6, 1, 5}, [&](int p) { return numbers(p).size(); },
         [&](const Communicator& comm, std::size_t number) {
             const int per_node = numbers(comm.size())[number];
-            refuses(
-                comm,
-                std::to_string(per_node) + " ranks a node, p = " + std::to_string(comm.size()),
-                [&] { make_nodes(per_node, comm); }
-            );
+            refuses(comm, text(per_node, " ranks a node, p = ", comm.size()), [&] {
+                make_nodes(per_node, comm);
+            });
         }
     );
 }
@@ -186,8 +217,7 @@ TEST_CASE("make_nodes refuses nodes without ranks, and those that are not all fu
 TEST_CASE("make_nodes sends no message") {
     on_ranks({6, 3}, [](const Communicator& comm) {
         const Traffic traffic = record(comm, [&] { make_nodes(3, comm); });
-        const Comparison spent = within(traffic, {.messages_sent = exactly(0)});
-        CHECK(spent);
+        CHECK(within(traffic, {.messages_sent = exactly(0)}));
     });
 }
 
@@ -213,8 +243,7 @@ TEST_CASE("hierarchical_all_reduce divides a mean once, by the number of all ran
             INFO(
                 "the bits are those of the sum, divided once: who divides in each ring rounds twice"
             );
-            const Comparison bits = divided_once(b.data, call, comm);
-            CHECK(bits);
+            CHECK(divided_once(b.data, call, comm));
         });
     });
 }
@@ -237,8 +266,7 @@ TEST_CASE("hierarchical_all_reduce sends a node's chunks to other nodes, and eac
                     "and to "
                     "its two neighbours across, in parts of its own chunk."
                 );
-                const Comparison spent = spent_by_edge(call.n, per, comm);
-                CHECK(spent);
+                CHECK(spent_by_edge(call.n, per, comm));
             }
         );
     }

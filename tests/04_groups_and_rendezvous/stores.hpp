@@ -1,19 +1,20 @@
-// What the cases of stores are written with: kinds of stores, threads that call them, and how a call ended.
+// Kinds of stores, threads that call them, and how a call ended.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "course/runtime/store.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/this_process.hpp"
 
 namespace dist::harness {
 
@@ -31,7 +32,7 @@ struct StoreKind {
 };
 using StoreKinds = std::vector<StoreKind>;
 
-/// How long calls wait where a test does not wait for that: longer than comes().
+/// How long calls wait where a test does not wait for that: longer than becomes_true().
 constexpr Store::Duration kPatient = 10s;
 
 /// Longer than an int has milliseconds.
@@ -50,18 +51,6 @@ inline void for_each_kind(
         INFO(kind.name);
         on_ranks({1}, [&](const Communicator&) { body(kind.make(timeout)); });
     }
-}
-
-/// Waits until something holds; but not for ever.
-inline bool comes(const std::function<bool()>& holds, Store::Duration at_most = 4s) {
-    const auto end = std::chrono::steady_clock::now() + at_most;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() > end) {
-            return false;
-        }
-        std::this_thread::sleep_for(200us);
-    }
-    return true;
 }
 
 /// Bytes as a report can tell them: "a\x00b", and long ones by their length.
@@ -147,7 +136,7 @@ class Caller {
 
     /// Waits until it sleeps in its call, or has returned from it.
     bool waits() {
-        return comes([this] { return status("State") == "S" || has_returned(); });
+        return becomes_true([this] { return status("State") == "S" || has_returned(); });
     }
 
     /// How often it has fallen asleep.
@@ -157,19 +146,13 @@ class Caller {
 
     /// How the call ended. Asked once.
     CallEnd end() {
-        return comes([this] { return has_returned(); }) ? end_.get()
-                                                        : CallEnd{"it does not return", ""};
+        return becomes_true([this] { return has_returned(); }) ? end_.get()
+                                                               : CallEnd{"it does not return", ""};
     }
 
   private:
-    /// What Linux says of the thread.
     [[nodiscard]] std::string status(const std::string& field) const {
-        std::ifstream file("/proc/self/task/" + std::to_string(*id_) + "/status");
-        std::string word;
-        while (file >> word && word != field + ":") {
-        }
-        file >> word;
-        return file ? word : "";
+        return thread_status(std::to_string(*id_), field);
     }
 
     std::shared_ptr<std::atomic<pid_t>> id_;

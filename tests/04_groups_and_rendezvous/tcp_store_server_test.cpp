@@ -2,34 +2,78 @@
 // are bare connections here, so nothing rests on another exercise.
 #include "exercises/04_groups_and_rendezvous/tcp_store_server.hpp"
 
+#include <cstdint>
 #include <ctime>
 #include <deque>
+#include <limits>
 #include <set>
+#include <string>
+#include <sys/socket.h>
+#include <vector>
 
-#include "tests/04_groups_and_rendezvous/open_things.hpp"
-#include "tests/04_groups_and_rendezvous/server_strangers.hpp"
-#include "tests/04_groups_and_rendezvous/server_talk.hpp"
-#include "tests/04_groups_and_rendezvous/server_waits.hpp"
+#include "tests/04_groups_and_rendezvous/store_wire.hpp"
+#include "tests/harness/harness.hpp"
 #include "tests/harness/network/faulty_network.hpp"
+#include "tests/harness/words/errors.hpp"
+#include "tests/harness/words/this_process.hpp"
+#include "tests/harness/world/world.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
+namespace {
+
+using Recordings = std::vector<Recorded>;
+
+/// The client sends what PyTorch's sent, and gets what PyTorch's got. Stops at the first reply that is another one.
+void replays(const RawClient& client, const Recordings& calls) {
+    for (const Recorded& one : calls) {
+        INFO(one.call);
+        const Comparison answered = client.answers(one.request, one.reply);
+        CHECK(answered);
+        if (!answered) {
+            return;
+        }
+    }
+}
+
+/// A reply that was none would stand before the ping's.
+Comparison in_step(const RawClient& client) {
+    Comparison result = client.answers("0d 11 22 33 44", "11 22 33 44");
+    result.text = "a ping after it: " + result.text;
+    return result;
+}
+
+/// The server answers another client, now.
+Comparison serves_others(int port) {
+    Comparison result;
+    const std::string error = error_of([&] { result = greeted(port).answers("05 <0>", "00"); });
+    return {result && error.empty(), text("another client: ", result ? error : result.text)};
+}
+
+/// What a client sends that the server does not take.
+struct Sent {
+    std::string what;
+    std::string bytes;
+};
+
+}  // namespace
+
 TEST_CASE("the server answers a client of PyTorch 2.x with the bytes of PyTorch's own server") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const TcpStoreServer server;
         RawClient client(server.port());
         replays(client, kPyTorch2);
         replays(client, kPyTorch2Alone);
-        client.sends(bytes("11"));
-        const std::string count = client.reads(8);
+        client.asks("11");
+        const std::string count = client.hears(8);
         CHECK(same_on_wire(count, bytes("<5>")));
         std::set<std::string> keys;
         for (int i = 0; i < 5; ++i) {
-            keys.insert(client.reads(10));
+            keys.insert(client.hears(10));
         }
         const std::set<std::string> expected = {
-            text("/a"), text("/f"), text("/n"), text("/p"), text("/q")};
+            sized("/a"), sized("/f"), sized("/n"), sized("/p"), sized("/q")};
         INFO("the keys of list_keys, in any order");
         CHECK(keys == expected);
         CHECK(in_step(client));
@@ -37,7 +81,7 @@ TEST_CASE("the server answers a client of PyTorch 2.x with the bytes of PyTorch'
 }
 
 TEST_CASE("the server answers a client of PyTorch 1.13 with the bytes of PyTorch's own server") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const TcpStoreServer server;
         RawClient client(server.port());
         replays(client, kPyTorch1);
@@ -51,8 +95,8 @@ TEST_CASE("the server answers a client of PyTorch 1.13 with the bytes of PyTorch
 }
 
 TEST_CASE("requests may come several in one piece, and byte by byte") {
-    on_ranks({1}, [](const Communicator&) {
-        for (const Calls& calls : {kPyTorch2, kPyTorch1}) {
+    on_one([] {
+        for (const Recordings& calls : {kPyTorch2, kPyTorch1}) {
             const TcpStoreServer server;
             RawClient client(server.port());
             std::string requests;
@@ -61,13 +105,13 @@ TEST_CASE("requests may come several in one piece, and byte by byte") {
                 requests += bytes(one.request);
                 replies += bytes(one.reply);
             }
-            client.sends(requests);
+            client.says(requests);
             INFO("all requests in one piece: after one is answered, is the next one there already?"
             );
-            CHECK(same_on_wire(client.reads(replies.size()), replies));
+            CHECK(same_on_wire(client.hears(replies.size()), replies));
         }
         FaultyNetwork network(seed());
-        for (const Calls& calls : {kPyTorch2, kPyTorch1}) {
+        for (const Recordings& calls : {kPyTorch2, kPyTorch1}) {
             const TcpStoreServer server;
             RawClient client(network.edge_to(server.port(), {.most_piece = 1, .most_delay_us = 200})
             );
@@ -78,7 +122,7 @@ TEST_CASE("requests may come several in one piece, and byte by byte") {
 }
 
 TEST_CASE("a client that has sent half a request keeps nobody waiting") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         for (const std::string request :
              {"01 <2>'/k' <3>'new'", "02 <2>'/k' <0> <3>'new'", "09 <2>'/k' <3>'new'",
               "0b <2> <2>'/k' <3>'new' <2>'/l' <1>'1'"}) {
@@ -86,12 +130,12 @@ TEST_CASE("a client that has sent half a request keeps nobody waiting") {
             for (std::size_t half = 1; half < whole.size(); half += 3) {
                 const TcpStoreServer server;
                 RawClient client = greeted(server.port());
-                client.sends(whole.substr(0, half));
+                client.says(whole.substr(0, half));
                 INFO(half << " of " << whole.size() << " bytes of " << request);
                 RawClient other = greeted(server.port());
                 REQUIRE(other.answers("05 <1> <2>'/k'", "01"));
                 REQUIRE(other.answers("07", "<0>"));
-                client.sends(whole.substr(half));
+                client.says(whole.substr(half));
                 REQUIRE(other.answers("06 <1> <2>'/k'", "00"));
                 REQUIRE(other.answers("03 <2>'/k'", "<3>'new'"));
             }
@@ -100,7 +144,7 @@ TEST_CASE("a client that has sent half a request keeps nobody waiting") {
 }
 
 TEST_CASE("a long request is read as it comes, and not anew with each piece") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const TcpStoreServer server;
         constexpr int kValues = 12;
         const std::string value(std::size_t{3} << 20, 'v');
@@ -109,24 +153,24 @@ TEST_CASE("a long request is read as it comes, and not anew with each piece") {
             RawClient client = greeted(server.port());
             const std::clock_t before = std::clock();  // of this process, and so of the server
             send(client);
-            client.sends(bytes("07"));
+            client.asks("07");
             for (int looks = 0; looks < 10 && !client.comes(); ++looks) {
             }
-            REQUIRE(same_on_wire(client.reads(8), bytes(reply)));
+            REQUIRE(same_on_wire(client.hears(8), bytes(reply)));
             return static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
         };
         const double single_s = seconds_of(
             [&](RawClient& client) {
                 for (int i = 0; i < kValues; ++i) {
-                    client.sends("\1" + text("/" + std::to_string(i)) + text(value));
+                    client.says("\1" + sized("/" + std::to_string(i)) + sized(value));
                 }
             },
             "<12>"
         );
         for (int i = 0; i < kValues; ++i) {
-            all += text("/" + std::to_string(i)) + text(value);
+            all += sized("/" + std::to_string(i)) + sized(value);
         }
-        const double together_s = seconds_of([&](RawClient& client) { client.sends(all); }, "<12>");
+        const double together_s = seconds_of([&](RawClient& client) { client.says(all); }, "<12>");
         INFO(
             "processor time of 12 values of 3 MiB: " << single_s << " s in 12 requests, and "
                                                      << together_s << " s in one"
@@ -137,49 +181,294 @@ TEST_CASE("a long request is read as it comes, and not anew with each piece") {
 
 TEST_CASE("clients that wait keep nobody waiting, and all wake up when the last of their keys comes"
 ) {
-    all_wake_up();
+    on_one([] {
+        const TcpStoreServer server;
+        std::deque<RawClient> waiting;
+        for (int i = 0; i < 20; ++i) {
+            waiting.push_back(greeted(server.port()));
+            waiting.back().asks("06 <2> <2>'/a' <2>'/b'");
+        }
+        RawClient old(server.port());
+        old.asks("05 <1> <2>'/b'");
+        RawClient other = greeted(server.port());
+        REQUIRE(other.answers("04 <2>'/a' <1>", "<1>"));
+        REQUIRE(other.answers("02 <2>'/b' <3>'old' <1>'1'", "<3>'old'"));
+        REQUIRE(other.answers("02 <2>'/b' <0> <1>'1'", "<1>'1'"));
+        for (RawClient& client : waiting) {
+            INFO("20 clients wait for a and b: the reply to one of them");
+            REQUIRE(same_on_wire(client.hears(1), bytes("00")));
+            REQUIRE(in_step(client));
+        }
+        CHECK(same_on_wire(old.hears(1), bytes("00")));
+        INFO("a wait for no key: all of none are there");
+        CHECK(other.answers("06 <0>", "00"));
+    });
 }
 
 TEST_CASE("whatever gives a key its value wakes up who waits for it") {
-    every_value_wakes_up();
+    on_one([] {
+        for (const std::string request :
+             {"01 <2>'/k' <0>", "02 <2>'/k' <0> <1>'v'", "04 <2>'/k' <0>", "09 <2>'/k' <0>",
+              "0b <2> <2>'/j' <0> <2>'/k' <0>", "0e <2>'/k' <0>"}) {
+            const TcpStoreServer server;
+            RawClient client = greeted(server.port());
+            client.asks("06 <1> <2>'/k'");
+            RawClient other = greeted(server.port());
+            REQUIRE(other.answers("05 <0>", "00"));
+            other.asks(request);
+            INFO("a client waits for /k, another one sends " << request);
+            CHECK(same_on_wire(client.hears(1), bytes("00")));
+        }
+    });
 }
 
 TEST_CASE("all keys of a wait must have a value at the same time") {
-    all_keys_at_the_same_time();
+    on_one([] {
+        const TcpStoreServer server;
+        RawClient client = greeted(server.port());
+        client.asks("06 <2> <2>'/a' <2>'/b'");
+        RawClient other = greeted(server.port());
+        REQUIRE(other.answers("04 <2>'/a' <1>", "<1>"));
+        REQUIRE(other.answers("04 <2>'/a' <1>", "<2>"));
+        REQUIRE(other.answers("08 <2>'/a'", "<1>"));
+        REQUIRE(other.answers("04 <2>'/b' <1>", "<1>"));
+        client.asks("0c");
+        INFO("a came twice and was erased before b came: what the wait got, and then cancel_wait");
+        CHECK(same_on_wire(client.hears(1), bytes("01")));
+        CHECK(in_step(client));
+    });
 }
 
 TEST_CASE("a wait that was cancelled leaves nothing behind") {
-    cancelled_waits();
+    on_one([] {
+        for (const std::string request : {"06 <1> <2>'/k'", "12 <2>'/k' <2>"}) {
+            const TcpStoreServer server;
+            RawClient client = greeted(server.port());
+            client.asks(request);
+            REQUIRE(client.answers("0c", "01"));
+            RawClient other = greeted(server.port());
+            other.asks("12 <2>'/k' <2>");
+            REQUIRE(other.answers("0c", "01"));
+            REQUIRE(other.answers("04 <2>'/k' <1>", "<1>"));
+            INFO(request << " was cancelled; then somebody set /k, and came to barrier /k");
+            CHECK(in_step(client));
+        }
+    });
 }
 
 TEST_CASE("a client of PyTorch 1.13 that gives up a wait stays in step when the key comes") {
-    waits_given_up();
+    on_one([] {
+        const TcpStoreServer server;
+        RawClient client(server.port());
+        REQUIRE(client.answers("00 <2>'/a' <1>'x' 05 <1> <5>'/late' 06", "<1>"));
+        RawClient other = greeted(server.port());
+        REQUIRE(other.answers("04 <5>'/late' <1>", "<1>"));
+        INFO("its wait timed out, it asked for something else, and then the key came");
+        CHECK(client.answers("05 <1> <2>'/a' 02 <2>'/a'", "00 <1>'x'"));
+        INFO("its wait timed out, and half of its next request is there when the key comes");
+        client.asks("05 <1> <5>'/half'");
+        REQUIRE(other.answers("05 <0>", "00"));
+        client.asks("02");
+        REQUIRE(other.answers("05 <0>", "00"));
+        REQUIRE(other.answers("04 <5>'/half' <1>", "<1>"));
+        CHECK(client.answers("<2>'/a'", "<1>'x'"));
+        INFO("its wait timed out, and it sets the key itself");
+        client.asks("05 <1> <4>'/own'");
+        REQUIRE(other.answers("05 <0>", "00"));
+        client.asks("00 <4>'/own' <1>'y'");
+        CHECK(client.answers("05 <1> <2>'/a' 02 <2>'/a'", "00 <1>'x'"));
+    });
 }
 
 TEST_CASE("a client that goes away leaves nothing behind") {
-    clients_go_away();
+    on_one([] {
+        const TcpStoreServer server;
+        RawClient other = greeted(server.port());
+        const auto before = entries("fd");
+        for (const std::string last :
+             {"", "01 <2>'/k' <3>'ne'", "06 <1> <2>'/k'", "12 <2>'/k' <2>", "05", "03 <2>'/n'"}) {
+            for (const bool resets : {false, true}) {
+                RawClient client = greeted(server.port());
+                client.asks(last);
+                REQUIRE(other.answers("07", "<0>"));
+                if (resets) {
+                    client.resets();
+                }
+            }
+            INFO("clients went away after " << (last.empty() ? "the greeting" : last));
+            REQUIRE(becomes_true([&] { return entries("fd") == before; }));
+        }
+        {
+            RawClient client = greeted(server.port());
+            client.says("\1" + sized("/large") + sized(std::string(std::size_t{8} << 20, 'v')));
+            for (int i = 0; i < 4; ++i) {
+                client.says("\3" + sized("/large"));
+            }
+            client.hears(1);
+            shutdown(client.descriptor(), SHUT_WR);
+        }
+        const CrashMeans crash("as if the server had written to a client that has gone: SIGPIPE");
+        INFO("a client went away that had not read what it asked for");
+        REQUIRE(becomes_true([&] { return entries("fd") == before; }));
+        REQUIRE(other.answers("08 <6>'/large'", "<1>"));
+        other.asks("12 <2>'/k' <2>");
+        INFO("two who have gone had come to the barrier /k of 2");
+        CHECK(other.answers("0c", "01"));
+        CHECK(other.answers("07", "<0>"));
+    });
 }
 
 TEST_CASE("the server disconnects who sends what is too long, and all others notice nothing") {
-    sends_too_much();
+    on_one([] {
+        const TcpStoreServer server;
+        const std::size_t key = TcpStoreServer::kMaxKey;
+        const std::size_t value = TcpStoreServer::kMaxValue;
+        const std::size_t keys = TcpStoreServer::kMaxKeys;
+        std::vector<Sent> too_much;
+        for (const std::uint64_t more :
+             {std::uint64_t{1}, std::uint64_t{1} << 31, std::uint64_t{1} << 32,
+              std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()}) {
+            const auto at_least = [more](std::size_t most) {
+                return number(more == 1 ? most + 1 : more);
+            };
+            const std::string so_many =
+                std::to_string(more == 1 ? 0 : more) + (more == 1 ? " + 1 more" : "");
+            // only the length is sent, and a few bytes
+            too_much.push_back(
+                {"get of a key that is too long: " + so_many, "\3" + at_least(key) + "/k"}
+            );
+            too_much.push_back(
+                {"set of a key that is too long: " + so_many, "\1" + at_least(key) + "/k"}
+            );
+            too_much.push_back(
+                {"set of a value that is too long: " + so_many,
+                 "\1" + sized("/k") + at_least(value) + "v"}
+            );
+            too_much.push_back(
+                {"check of too many keys: " + so_many, "\5" + at_least(keys) + sized("/k")}
+            );
+            too_much.push_back(
+                {"wait for too many keys: " + so_many, "\6" + at_least(keys) + sized("/k")}
+            );
+            too_much.push_back(
+                {"multi_set of too many: " + so_many, "\x0b" + at_least(keys) + sized("/k")}
+            );
+            too_much.push_back(
+                {"queue_push of a value that is too long: " + so_many,
+                 "\x0e" + sized("/k") + at_least(value)}
+            );
+        }
+        for (const Sent& one : too_much) {
+            RawClient client = greeted(server.port());
+            client.says(one.bytes);
+            INFO(one.what);
+            REQUIRE(client.has_ended());
+            REQUIRE(serves_others(server.port()));
+        }
+        RawClient client = greeted(server.port());
+        const std::string longest = sized(std::string(key, 'k'));
+        const std::string large = sized(std::string(value, 'v'));
+        client.says("\1" + longest + large + "\3" + longest);
+        INFO("the longest key, and the longest value");
+        CHECK((client.hears(large.size()) == large));
+        client.says("\x09" + longest + sized("v") + "\3" + longest);
+        INFO("the longest value, to which one byte is appended: that is no long request");
+        CHECK(client.hears(large.size() + 1).size() == large.size() + 1);
+        std::string list = number(keys);
+        for (std::size_t i = 0; i < keys; ++i) {
+            list += sized("");
+        }
+        client.says("\5" + list);
+        INFO("the longest list");
+        CHECK(same_on_wire(client.hears(1), "\1"));
+        CHECK(in_step(client));
+    });
 }
 
 TEST_CASE("the server disconnects who speaks another language, and all others notice nothing") {
-    speaks_another_language();
+    on_one([] {
+        const TcpStoreServer server;
+        const std::vector<Sent> greetings = {
+            {"HTTP", "GET / HTTP/1.1\r\nHost: here\r\n\r\n"},
+            {"TLS", bytes("16 03 01 02 00 01 00 01 fc 03 03")},
+            {"another number than validate's", bytes("00 ce f7 85 3d 0d 20 4b 00 00")},
+            {"op 7 of PyTorch 1.13, which watches a key", bytes("07 <2>'/k'")},
+            {"op 9 of PyTorch 1.13, which has none", bytes("09 <2>'/k'")},
+        };
+        for (const Sent& one : greetings) {
+            RawClient client(server.port());
+            client.says(one.bytes);
+            INFO("a client begins with " << one.what);
+            CHECK(client.has_ended());
+            CHECK(serves_others(server.port()));
+        }
+        const std::vector<Sent> requests = {
+            {"op 13 (hexadecimal)", "\x13"},
+            {"op ff", "\xff"},
+            {"validate with another number", bytes("00 ce f7 85 3d")},
+        };
+        for (const Sent& one : requests) {
+            RawClient client = greeted(server.port());
+            client.says(one.bytes);
+            INFO("a client of PyTorch 2.x sends " << one.what);
+            CHECK(client.has_ended());
+            CHECK(serves_others(server.port()));
+        }
+    });
 }
 
 TEST_CASE(
     "add takes numbers of 64 bits, and disconnects where the value is none or the sum does not fit"
 ) {
-    adds_to_no_number();
+    on_one([] {
+        const TcpStoreServer server;
+        RawClient client = greeted(server.port());
+        REQUIRE(client.answers("04 <2>'/n' <-7>", "<-7>"));
+        REQUIRE(client.answers("03 <2>'/n'", "<2>'-7'"));
+        REQUIRE(client.answers("04 <2>'/n' <9223372036854775807>", "<9223372036854775800>"));
+        REQUIRE(client.answers("04 <2>'/n' <7>", "<9223372036854775807>"));
+        CHECK(client.answers("04 <4>'/low' <-9223372036854775808>", "<-9223372036854775808>"));
+        CHECK(client.answers("04 <4>'/low' <1>", "<-9223372036854775807>"));
+        CHECK(client.answers("01 <4>'/007' <3>'007' 04 <4>'/007' <1>", "<8>"));
+        for (const std::string value :
+             {"9223372036854775807", "", "x", "7x", " 7", "7 ", "+7", "0x7", "7.0",
+              "9223372036854775808"}) {
+            client.says("\1" + sized("/k") + sized(value));
+            RawClient adds = greeted(server.port());
+            REQUIRE(in_step(client));
+            adds.asks("04 <2>'/k' <1>");
+            INFO("1 was added to the value '" << value << "'");
+            REQUIRE(adds.has_ended());
+            client.asks("03 <2>'/k'");
+            REQUIRE(same_on_wire(client.hears(8 + value.size()), sized(value)));
+        }
+    });
 }
 
 TEST_CASE("a client that does not read its replies keeps nobody waiting, and gets all in the end") {
-    reads_slowly();
+    on_one([] {
+        const TcpStoreServer server;
+        const std::string value = sized(std::string(std::size_t{4} << 20, 'v'));
+        RawClient slow = greeted(server.port());
+        slow.says("\1" + sized("/k") + value);
+        constexpr int kReplies = 8;
+        for (int i = 0; i < kReplies; ++i) {
+            slow.says("\3" + sized("/k"));
+        }
+        REQUIRE(slow.comes());  // the first reply has begun
+        for (int i = 0; i < 3; ++i) {
+            REQUIRE(serves_others(server.port()));
+        }
+        for (int i = 0; i < kReplies; ++i) {
+            INFO("reply " << i + 1 << " of " << kReplies << ", of 4 MiB each");
+            REQUIRE((slow.hears(value.size()) == value));
+        }
+        CHECK(in_step(slow));
+    });
 }
 
 TEST_CASE("a key without a value reads as an empty one") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const TcpStoreServer server;
         RawClient client = greeted(server.port());
         CHECK(client.answers("03 <2>'/k'", "<0>"));
@@ -193,17 +482,75 @@ TEST_CASE(
     "a queue gives what was pushed first, wakes up one that waits, and counts while it holds "
     "something"
 ) {
-    queues();
+    on_one([] {
+        const TcpStoreServer server;
+        RawClient client = greeted(server.port());
+        RawClient first = greeted(server.port());
+        RawClient second = greeted(server.port());
+        REQUIRE(client.answers("05 <1> <2>'/q'", "01"));
+        REQUIRE(
+            client.answers("0e <2>'/q' <1>'1' 0e <2>'/q' <0> 0e <2>'/q' <1>'3' 10 <2>'/q'", "<3>")
+        );
+        CHECK(client.answers("05 <1> <2>'/q'", "00"));
+        {
+            INFO("a queue is no key for num_keys, list_keys, get and erase");
+            CHECK(client.answers("07 11 03 <2>'/q' 08 <2>'/q'", "<0> <0> <0> <0>"));
+            CHECK(client.answers("10 <2>'/q'", "<3>"));
+        }
+        CHECK(client.answers("0f <2>'/q'", "<1> <1>'1'"));
+        CHECK(client.answers("0f <2>'/q'", "<1> <0>"));
+        CHECK(client.answers("0f <2>'/q'", "<1> <1>'3'"));
+        CHECK(client.answers("05 <1> <2>'/q'", "01"));
+        first.asks("06 <1> <2>'/q'");
+        REQUIRE(client.answers("05 <0>", "00"));
+        second.asks("06 <1> <2>'/q'");
+        REQUIRE(client.answers("05 <0>", "00"));
+        // and then a value comes that neither waits for
+        REQUIRE(client.answers("0e <2>'/q' <1>'4' 04 <2>'/a' <1> 05 <0>", "<1> 00"));
+        const auto was_told = [](RawClient& waiting) {
+            waiting.asks("0c");
+            const bool told = waiting.hears(1) == bytes("00");
+            return told && waiting.hears(1) == bytes("01") ? 1 : 0;
+        };
+        const int told = was_told(first) + was_told(second);
+        INFO("two wait for a queue, and one value is pushed: how many of them were told?");
+        CHECK(told == 1);
+    });
 }
 
 TEST_CASE("all leave a barrier when the last has come, and nobody before") {
-    barriers();
+    on_one([] {
+        const TcpStoreServer server;
+        constexpr int kClients = 5;
+        std::deque<RawClient> clients;
+        for (int i = 0; i < kClients; ++i) {
+            clients.push_back(greeted(server.port()));
+        }
+        RawClient other = greeted(server.port());
+        for (int round = 0; round < 3; ++round) {
+            for (int i = 0; i + 1 < kClients; ++i) {
+                clients[i].asks("12 <2>'/b' <5>");
+            }
+            other.asks("12 <2>'/c' <5>");  // another one
+            REQUIRE(other.answers("0c", "01"));
+            clients[0].asks("0c");
+            INFO("round " << round << " of 3: one of four who had come goes away and comes back");
+            REQUIRE(same_on_wire(clients[0].hears(1), bytes("01")));
+            clients[kClients - 1].asks("12 <2>'/b' <5>");
+            REQUIRE(other.answers("05 <0>", "00"));
+            clients[0].asks("12 <2>'/b' <5>");
+            for (RawClient& client : clients) {
+                REQUIRE(same_on_wire(client.hears(1), bytes("00")));
+                REQUIRE(in_step(client));
+            }
+        }
+    });
 }
 
 TEST_CASE("one hundred clients at once are served by one thread, which sleeps while nothing comes"
 ) {
-    on_ranks({1}, [](const Communicator&) {
-        const auto before = thread_numbers();
+    on_one([] {
+        const auto before = names_in("task");
         const TcpStoreServer server;
         constexpr int kClients = 100;
         std::deque<RawClient> clients;
@@ -211,17 +558,17 @@ TEST_CASE("one hundred clients at once are served by one thread, which sleeps wh
             clients.emplace_back(server.port());
         }
         for (RawClient& client : clients) {
-            client.sends(bytes("00 ce f7 85 3c 0d 20 4b 00 00 04 <2>'/n' <1>"));
+            client.asks("00 ce f7 85 3c 0d 20 4b 00 00 04 <2>'/n' <1>");
         }
         std::set<std::string> sums;
         for (RawClient& client : clients) {
-            REQUIRE(same_on_wire(client.reads(4), bytes("20 4b 00 00")));
-            sums.insert(client.reads(8));
-            client.sends(bytes("06 <1> <3>'/go'"));
+            REQUIRE(same_on_wire(client.hears(4), bytes("20 4b 00 00")));
+            sums.insert(client.hears(8));
+            client.asks("06 <1> <3>'/go'");
         }
         INFO("100 clients added 1 each: how many different sums did they get?");
         CHECK(sums.size() == kClients);
-        std::set<std::string> mine = thread_numbers();
+        std::set<std::string> mine = names_in("task");
         std::erase_if(mine, [&](const std::string& number) { return before.contains(number); });
         INFO("threads beside those of before: " << mine.size());
         RawClient other = greeted(server.port());
@@ -233,7 +580,7 @@ TEST_CASE("one hundred clients at once are served by one thread, which sleeps wh
         const int times_before = times();
         int awake = 0;
         for (int look = 0; look < 20; ++look) {
-            usleep(10'000);
+            nap(10);
             awake += thread_status(*mine.begin(), "State") == "S" ? 0 : 1;
         }
         INFO(
@@ -244,41 +591,41 @@ TEST_CASE("one hundred clients at once are served by one thread, which sleeps wh
         CHECK(times() - times_before <= 5);
         REQUIRE(other.answers("04 <3>'/go' <1>", "<1>"));
         for (RawClient& client : clients) {
-            REQUIRE(same_on_wire(client.reads(1), bytes("00")));
+            REQUIRE(same_on_wire(client.hears(1), bytes("00")));
         }
     });
 }
 
 TEST_CASE("when the server has ended, its clients know, and no thread and no descriptor is left") {
-    on_ranks({1}, [](const Communicator&) {
-        const auto descriptors = open_descriptors();
-        const auto all_threads = threads();
+    on_one([] {
+        const auto descriptors = entries("fd");
+        const auto all_threads = entries("task");
         std::deque<RawClient> clients;
         {
             const TcpStoreServer server;
             for (const std::string last : {"", "06 <1> <2>'/k'", "01 <2>", "12 <2>'/k' <2>"}) {
                 clients.push_back(greeted(server.port()));
-                clients.back().sends(bytes(last));
+                clients.back().asks(last);
             }
             clients.emplace_back(server.port());        // has not even said what it speaks
             clients.push_back(greeted(server.port()));  // and one that does not read its replies
-            clients.back().sends("\1" + text("/v") + text(std::string(std::size_t{4} << 20, 'v')));
+            clients.back().says("\1" + sized("/v") + sized(std::string(std::size_t{4} << 20, 'v')));
             for (int i = 0; i < 4; ++i) {
-                clients.back().sends("\3" + text("/v"));
+                clients.back().says("\3" + sized("/v"));
             }
             REQUIRE(clients.back().comes());
         }
         for (RawClient& client : clients) {
-            REQUIRE(client.is_disconnected());
+            REQUIRE(client.has_ended());
         }
         clients.clear();
-        CHECK(becomes_true([&] { return threads() == all_threads; }));
-        CHECK(open_descriptors() == descriptors);
+        CHECK(becomes_true([&] { return entries("task") == all_threads; }));
+        CHECK(entries("fd") == descriptors);
     });
 }
 
 TEST_CASE("a server takes the port that it is given, and names one that is taken") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         int port = 0;
         {
             const TcpStoreServer server;
@@ -286,23 +633,13 @@ TEST_CASE("a server takes the port that it is given, and names one that is taken
             RawClient client = greeted(port);
             REQUIRE(client.answers("04 <2>'/k' <1>", "<1>"));
             for (const std::string& address : other_addresses()) {
-                std::string refused;
-                try {
-                    RawClient by_another(net::connect_to(address, port, kPatience));
+                const std::string refused = error_of([&] {
+                    const RawClient by_another(net::connect_to(address, port, Wire::kPatience));
                     CHECK(by_another.answers("06", "<1>"));
-                } catch (const Error& error) {
-                    refused = error.what();
-                }
+                });
                 CHECK(refused == "");
             }
-            std::string text = "it listens there as well";
-            try {
-                const TcpStoreServer second(port);
-            } catch (const Error& error) {
-                text = error.what();
-            }
-            INFO(text);
-            CHECK(text.find(std::to_string(port)) != std::string::npos);
+            CHECK(throws_error([&] { const TcpStoreServer second(port); }, {text(port)}));
             const TcpStoreServer other;
             RawClient client_of_other = greeted(other.port());
             INFO("two servers have nothing in common");

@@ -2,21 +2,305 @@
 // that have died.
 #include "exercises/04_groups_and_rendezvous/tcp_transport.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
-#include <sys/socket.h>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <sched.h>
+#include <string>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
-#include "tests/04_groups_and_rendezvous/transport_deaths.hpp"
-#include "tests/04_groups_and_rendezvous/transport_network.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
-#include "tests/04_groups_and_rendezvous/transport_threads.hpp"
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/network/faulty_network.hpp"
+#include "tests/harness/processes/on_transport.hpp"
+#include "tests/harness/words/wire.hpp"
+#include "tests/harness/world/world.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
+namespace {
+
+constexpr std::byte kUntouched{0xEE};
+
+/// Runs `body` in p processes for each p.
+void play(
+    const std::vector<int>& sizes,
+    const std::function<void(Transport& transport, int rank, int p)>& body
+) {
+    on_one([&] {
+        for (const int p : sizes) {
+            INFO("ranks: " << p);
+            const Processes run = on_transport(p, body);
+            CHECK(std::ssize(run.died) == p);
+            if (!run.passed) {
+                return;
+            }
+        }
+    });
+}
+
+/// Whether `got` is message(n, src, dst, number); if not, which one it may be.
+Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, int number = 0) {
+    const Bytes expected = message(n, src, dst, number);
+    if (got == expected) {
+        return {};
+    }
+    std::string told =
+        text("message ", number, " of rank ", src, " has ", n, " bytes, and ", got.size(), " came");
+    for (int other = 0; got.size() >= 4 && other < 20; ++other) {
+        const Bytes begin = message(std::min<std::size_t>(got.size(), 16), src, dst, other);
+        if (other != number && std::equal(begin.begin(), begin.end(), got.begin())) {
+            return {false, text(told, ": as if message ", other, " had come in its place")};
+        }
+    }
+    if (got.size() == n) {
+        const auto at = std::ranges::mismatch(got, expected).in1 - got.begin();
+        told += text(
+            "; byte ", at, " is another one",
+            got[at] == kUntouched ? ", as if nothing had been written there" : ""
+        );
+    }
+    return {false, told};
+}
+
+/// Receives message(n, src, this rank, number). There is no CHECK in it: threads call it as well.
+Comparison arrives(
+    Transport& transport,
+    std::size_t n,
+    int src,
+    std::uint32_t group = 0,
+    int tag = 0,
+    int number = 0
+) {
+    Bytes place(n + 60, kUntouched);
+    const Arrival arrival = transport.recv(place, src, group, tag);
+    if (arrival.src != src || arrival.tag != tag || arrival.bytes > place.size()) {
+        return {
+            false, text(
+                       "recv() says that ", arrival.bytes, " bytes came from rank ", arrival.src,
+                       " with tag ", arrival.tag
+                   )};
+    }
+    place.resize(arrival.bytes);
+    return is_message(place, n, src, transport.rank(), number);
+}
+
+/// Looks with test() until it is done, but not for ever.
+Comparison is_done(Transport& transport, const Request& request) {
+    for (int look = 0; look < 1000; ++look) {
+        if (transport.test(request)) {
+            return {};
+        }
+        nap(1);
+    }
+    return {false, "1000 looks with test(), a millisecond apart, moved nothing"};
+}
+
+/// Runs `body` beside the test, whose own thread checks what comes of it: Catch2 allows no other.
+std::future<Comparison> in_a_thread(std::function<Comparison()> body) {
+    return std::async(std::launch::async, std::move(body));
+}
+
+/// A message as it stands on the wire.
+std::string framed(const Frame& frame, const Bytes& data) {
+    return in_memory(frame) + std::string(reinterpret_cast<const char*>(data.data()), data.size());
+}
+
+// Of three ranks, 1 is killed: rank 0 has accepted its connection, and rank 2 has connected to it.
+constexpr int kDead = 1;
+constexpr std::size_t kHuge = 100'000'000;
+std::array<std::byte, kHuge> huge_data;  // of which a page is there once it has been written
+std::array<std::byte, kHuge> huge_place;
+
+/// A moment at which a rank is killed.
+struct Moment {
+    std::string when;
+    std::function<void(const Wire& wire, int other)> last;  // what it does, with each of the others
+    std::function<void(Transport& transport)> call;         // what they are in meanwhile
+};
+
+/// Rank 1: leaves a message, and is killed when the others have come to their call.
+void dies(std::vector<net::Socket> sockets, const Moment& moment) {
+    const std::map<int, Wire> wires = [&] {
+        std::map<int, Wire> all;
+        all.emplace(0, std::move(sockets[0]));
+        all.emplace(2, std::move(sockets[2]));
+        return all;
+    }();
+    for (const auto& [other, wire] : wires) {
+        wire.says(framed({0, 1, 9}, message(9, kDead, other)));
+        CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
+    }
+    nap(10);
+    for (const auto& [other, wire] : wires) {
+        moment.last(wire, other);
+    }
+    raise(SIGKILL);
+}
+
+/// Another rank: is told, by this call and by each later one; then receives what was left, and goes on with the third.
+void lives_on(Transport& transport, const Moment& moment) {
+    const int rank = transport.rank();
+    transport.send({}, kDead, 0, 5);  // it is ready
+    moment.call(transport);
+    Bytes place(1000);
+    CHECK(names_rank(kDead, [&] { transport.recv(place, kDead, 0, 0); }));
+    CHECK(names_rank(kDead, [&] { transport.send(place, kDead, 0, 0); }));
+    CHECK(names_rank(kDead, [&] { transport.probe(kDead, 0, 0); }));
+    for (const bool sends : {false, true}) {
+        Request late;
+        const std::string error = error_of([&] {
+            late =
+                sends ? transport.isend(place, kDead, 0, 0) : transport.irecv(place, kDead, 0, 0);
+        });
+        INFO((sends ? "isend" : "irecv") << " begins as ever, and wait and test tell");
+        REQUIRE(error == "");
+        for (int twice = 0; twice < 2; ++twice) {
+            CHECK(names_rank(kDead, [&] { transport.test(late); }));
+            CHECK(names_rank(kDead, [&] { transport.wait(late); }));
+        }
+    }
+    CHECK(transport.probe(kDead, 0, 1).bytes == 9);
+    CHECK(arrives(transport, 9, kDead, 0, 1));
+    const int third = 2 - rank;
+    transport.send(message(50, rank, third), third, 0, 0);
+    CHECK(arrives(transport, 50, third));
+}
+
+void dies_at(const std::vector<Moment>& moments) {
+    on_one([&] {
+        for (const Moment& moment : moments) {
+            INFO("rank 1 is killed " << moment.when);
+            const auto body = [&](std::vector<net::Socket> sockets, int rank, int) {
+                if (rank == kDead) {
+                    dies(std::move(sockets), moment);
+                }
+                const long descriptors = entries("fd");
+                const long threads = entries("task");
+                {
+                    TcpTransport transport(std::move(sockets), rank);
+                    lives_on(transport, moment);
+                }
+                CHECK(entries("fd") == descriptors - 2);  // those of its sockets
+                CHECK(entries("task") == threads);
+            };
+            const Processes run = on_mesh(3, body, {kDead});
+            CHECK(run.died[kDead] == "killed by SIGKILL");
+            if (!run.passed) {
+                return;
+            }
+        }
+    });
+}
+
+/// A network between p ranks: an edge for each pair, whose client is the higher rank.
+class Wires {
+  public:
+    Wires(int p, Faults faults)
+        : p_(p), mesh_(p, [&](int port, int high, int low) {
+              return edges_[{high, low}] = network.edge_to(port, faults);
+          }) {}
+
+    [[nodiscard]] int edge(int high, int low) const { return edges_.at({high, low}); }
+
+    /// Runs `body` in p processes that have a transport each, and `meanwhile` beside them.
+    void run(
+        const std::function<void(Transport& transport, int rank, int p)>& body,
+        const std::function<void()>& meanwhile = [] {}
+    ) {
+        const auto rank_body = [&](int rank, int) {
+            std::vector<net::Socket> sockets = mesh_.take(rank);
+            keep_only(sockets);
+            TcpTransport transport(std::move(sockets), rank);
+            body(transport, rank, p_);
+        };
+        const auto go_on = [&] {
+            mesh_.close();
+            meanwhile();
+        };
+        CHECK(std::ssize(on_processes(p_, rank_body, {.go_on_alone = go_on}).died) == p_);
+    }
+
+    FaultyNetwork network{seed()};
+
+  private:
+    /// Closes the network's sockets in a rank: while it has them, the end of a connection is not seen.
+    static void keep_only(const std::vector<net::Socket>& own) {
+        for (const std::string& name : names_in("fd")) {
+            const int descriptor = std::stoi(name);
+            struct stat what {};
+            const bool is_own = std::ranges::any_of(own, [&](const net::Socket& one) {
+                return one.descriptor() == descriptor;
+            });
+            if (!is_own && fstat(descriptor, &what) == 0 && S_ISSOCK(what.st_mode)) {
+                ::close(descriptor);
+            }
+        }
+    }
+
+    int p_;
+    std::map<std::pair<int, int>, int> edges_;
+    Mesh mesh_;
+};
+
+/// Each rank sends to each `count` messages, of lengths, groups and tags by the seed, and receives them: first all of one
+/// group and tag, then all of the next.
+void exchange(Transport& transport, int rank, int p, int count, std::size_t most) {
+    struct Planned {
+        std::size_t n;
+        std::uint32_t group;
+        int tag;
+    };
+    const auto plan = [&](int src, int dst) {
+        std::vector<Planned> all;
+        auto draws = std::uint64_t(1000 * src + 100 * dst);
+        const auto draw = [&](std::uint64_t last) {
+            return seeded_bits(seed(), draws++) % (last + 1);
+        };
+        for (int i = 0; i < count; ++i) {
+            all.push_back(
+                {draw(most), static_cast<std::uint32_t>(draw(1)), static_cast<int>(draw(1))}
+            );
+        }
+        return all;
+    };
+    std::deque<Bytes> data;
+    std::vector<Request> sends;
+    for (int dst = 0; dst < p; ++dst) {
+        int number = 0;
+        for (const Planned& one : plan(rank, dst)) {
+            data.push_back(message(one.n, rank, dst, number++));
+            sends.push_back(transport.isend(data.back(), dst, one.group, one.tag));
+        }
+    }
+    for (int src = p - 1; src >= 0; --src) {
+        for (const auto& [group, tag] : {std::pair(1U, 1), {0U, 1}, {1U, 0}, {0U, 0}}) {
+            int number = 0;
+            for (const Planned& one : plan(src, rank)) {
+                if (one.group == group && one.tag == tag) {
+                    CHECK(arrives(transport, one.n, src, group, tag, number));
+                }
+                ++number;
+            }
+        }
+    }
+    for (const Request& send : sends) {
+        transport.wait(send);
+    }
+}
+
+}  // namespace
+
 TEST_CASE("tcp_transport carries messages of every length between all pairs of ranks") {
-    on_transports({1, 2, 3, 5}, [](Transport& transport, int rank, int p) {
+    play({1, 2, 3, 5}, [](Transport& transport, int rank, int p) {
         CHECK(transport.rank() == rank);
         CHECK(transport.size() == p);
         for (const std::size_t n : {0, 1, 7, 16, 1000, 70'000, 1'000'003}) {
@@ -27,7 +311,7 @@ TEST_CASE("tcp_transport carries messages of every length between all pairs of r
                 sends.push_back(transport.isend(data.back(), r, 3, 5));
             }
             for (int r = 0; r < p; ++r) {
-                CHECK(is_message(received(transport, n, r, 3, 5), n, r, rank));
+                CHECK(arrives(transport, n, r, 3, 5));
             }
             for (const Request& send : sends) {
                 transport.wait(send);
@@ -37,7 +321,7 @@ TEST_CASE("tcp_transport carries messages of every length between all pairs of r
 }
 
 TEST_CASE("tcp_transport gives a receive the first message of its sender, group and tag") {
-    on_transports({3}, [](Transport& transport, int rank, int p) {
+    play({3}, [](Transport& transport, int rank, int p) {
         struct Sent {
             std::uint32_t group;
             int tag;
@@ -56,19 +340,15 @@ TEST_CASE("tcp_transport gives a receive the first message of its sender, group 
         }
         for (int r = p - 1; r >= 0; --r) {
             for (const int i : order) {
-                const auto& which = sent[static_cast<std::size_t>(i)];
                 INFO("message " << i << " of rank " << r);
-                REQUIRE(is_message(
-                    received(transport, 100, r, which.group, which.tag),
-                    40 + static_cast<std::size_t>(i), r, rank, i
-                ));
+                REQUIRE(arrives(transport, 40 + i, r, sent[i].group, sent[i].tag, i));
             }
         }
     });
 }
 
 TEST_CASE("tcp_transport fills receives in the order in which they were begun") {
-    on_transports({1, 2}, [](Transport& transport, int rank, int p) {
+    play({1, 2}, [](Transport& transport, int rank, int p) {
         const int other = p - 1 - rank;
         std::array<Bytes, 4> places;
         std::array<Request, 4> receives;
@@ -90,7 +370,7 @@ TEST_CASE("tcp_transport fills receives in the order in which they were begun") 
 }
 
 TEST_CASE("tcp_transport receives a shorter message, and refuses a longer one alone") {
-    on_transports({1, 2}, [](Transport& transport, int rank, int p) {
+    play({1, 2}, [](Transport& transport, int rank, int p) {
         const int other = p - 1 - rank;
         for (const bool first :
              {true, false}) {  // the receive is begun before the message is sent, or after
@@ -105,25 +385,24 @@ TEST_CASE("tcp_transport receives a shorter message, and refuses a longer one al
                 transport.probe(other, 0, 1);
                 receive = transport.irecv(place, other, 0, 1);
             }
-            const std::string name = "rank " + std::to_string(other);
-            CHECK(error_has({name, "1001"}, [&] { transport.wait(receive); }));
-            CHECK(is_message(received(transport, 1000, other, 0, 1), 900, other, rank, 2));
+            CHECK(throws_error([&] { transport.wait(receive); }, {text("rank ", other), "1001"}));
+            CHECK(arrives(transport, 900, other, 0, 1, 2));
         }
     });
 }
 
 TEST_CASE("tcp_transport lets all ranks send much at the same time, and then receive") {
-    on_transports({2, 3}, [](Transport& transport, int rank, int p) {
+    play({2, 3}, [](Transport& transport, int rank, int p) {
         const int next = (rank + 1) % p;
         const int prev = (rank + p - 1) % p;
         const Bytes data = message(kLong, rank, next);
         transport.send(data, next, 0, 0);
-        CHECK(is_message(received(transport, kLong, prev), kLong, prev, rank));
+        CHECK(arrives(transport, kLong, prev));
     });
 }
 
 TEST_CASE("tcp_transport moves a message from the sender to its receive without another copy") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
+    play({2}, [](Transport& transport, int rank, int) {
         const auto takes_no_more = [](const std::function<void()>& call) {
             const double before_mb = most_memory_mb();
             call();
@@ -133,7 +412,7 @@ TEST_CASE("tcp_transport moves a message from the sender to its receive without 
         };
         if (rank == 0) {
             const Bytes data = message(kLong, 0, 1);
-            CHECK(received(transport, 0, 1).empty());  // the receive has begun
+            CHECK(arrives(transport, 0, 1));  // the receive has begun
             takes_no_more([&] { transport.send(data, 1, 0, 0); });
         } else {
             Bytes place(kLong, std::byte{0xEE});
@@ -146,25 +425,25 @@ TEST_CASE("tcp_transport moves a message from the sender to its receive without 
 }
 
 TEST_CASE("tcp_transport moves all that was begun, whatever is waited for") {
-    on_transports({3}, [](Transport& transport, int rank, int) {
+    play({3}, [](Transport& transport, int rank, int) {
         // rank 0 begins to send much to 1, and waits for 2, who first waits for 1, who waits for rank 0's message
         if (rank == 0) {
             const Bytes data = message(kLong, 0, 1);
             const Request send = transport.isend(data, 1, 0, 0);
-            CHECK(is_message(received(transport, 3, 2), 3, 2, 0));
+            CHECK(arrives(transport, 3, 2));
             transport.wait(send);
         } else if (rank == 1) {
-            CHECK(is_message(received(transport, kLong, 0), kLong, 0, 1));
+            CHECK(arrives(transport, kLong, 0));
             transport.send(message(2, 1, 2), 2, 0, 0);
         } else {
-            CHECK(is_message(received(transport, 2, 1), 2, 1, 2));
+            CHECK(arrives(transport, 2, 1));
             transport.send(message(3, 2, 0), 0, 0, 0);
         }
     });
 }
 
 TEST_CASE("tcp_transport probes: it says what comes, waits for it, and leaves it there") {
-    on_transports({1, 2}, [](Transport& transport, int rank, int p) {
+    play({1, 2}, [](Transport& transport, int rank, int p) {
         const int other = p - 1 - rank;
         if (p > 1 && rank == 1) {
             nap(50);
@@ -181,16 +460,16 @@ TEST_CASE("tcp_transport probes: it says what comes, waits for it, and leaves it
             CHECK(transport.probe(other, 0, 7).bytes == 10);
             CHECK(transport.probe(other, 0, 8).bytes == 0);
         }
-        CHECK(is_message(received(transport, 10, other, 0, 7), 10, other, rank, 1));
+        CHECK(arrives(transport, 10, other, 0, 7, 1));
         CHECK(transport.probe(other, 0, 7).bytes == 40);
-        CHECK(is_message(received(transport, 40, other, 0, 7), 40, other, rank, 4));
-        CHECK(is_message(received(transport, 30, other, 1, 7), 30, other, rank, 3));
-        CHECK(received(transport, 0, other, 0, 8).empty());
+        CHECK(arrives(transport, 40, other, 0, 7, 4));
+        CHECK(arrives(transport, 30, other, 1, 7, 3));
+        CHECK(arrives(transport, 0, other, 0, 8));
     });
 }
 
 TEST_CASE("tcp_transport tests without waiting, and moves messages meanwhile") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
+    play({2}, [](Transport& transport, int rank, int) {
         const int other = 1 - rank;
         Bytes nothing;
         const Request first = transport.irecv(nothing, other, 2, 0);
@@ -201,7 +480,7 @@ TEST_CASE("tcp_transport tests without waiting, and moves messages meanwhile") {
         const Request receive = transport.irecv(place, other, 0, 0);
         CHECK_FALSE(transport.test(receive));
         transport.send({}, other, 1, 0);
-        CHECK(received(transport, 0, other, 1).empty());  // nobody sends before both have looked
+        CHECK(arrives(transport, 0, other, 1));  // nobody sends before both have looked
         const Bytes data = message(kLong, rank, other);
         const Request send = transport.isend(data, other, 0, 0);
         while (!transport.test(send) || !transport.test(receive)) {
@@ -213,23 +492,98 @@ TEST_CASE("tcp_transport tests without waiting, and moves messages meanwhile") {
 }
 
 TEST_CASE("tcp_transport serves threads: none keeps another one waiting") {
-    serves_threads();
+    play({2}, [](Transport& transport, int rank, int) {
+        const int other = 1 - rank;
+        // one thread waits for what comes last, while others send and receive much
+        auto last = in_a_thread([&] { return arrives(transport, 4, other, 9, 0, 9); });
+        nap(30);
+        std::vector<std::future<Comparison>> threads;
+        for (int group = 0; group < 3; ++group) {
+            threads.push_back(in_a_thread([&, group] {
+                Comparison first_wrong;
+                for (int i = 0; i < 20; ++i) {
+                    const std::size_t n = i == 0 ? kLong / 4 : 1000;
+                    const Bytes data = message(n, rank, other, group);
+                    const Request send = transport.isend(data, other, group, i);
+                    const Comparison came = arrives(transport, n, other, group, i, group);
+                    first_wrong = first_wrong ? came : first_wrong;
+                    transport.wait(send);
+                }
+                return first_wrong;
+            }));
+        }
+        for (std::future<Comparison>& thread : threads) {
+            CHECK(thread.get());
+        }
+        transport.send(message(4, rank, other, 9), other, 9, 0);
+        CHECK(last.get());
+    });
 }
 
 TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has begun") {
-    wakes_a_sleeper();
+    play({2}, [](Transport& transport, int rank, int) {
+        if (rank == 0) {
+            auto sleeper = in_a_thread([&] { return arrives(transport, 1, 1, 1); });
+            nap(50);
+            const Bytes data = message(kLong, 0, 1);
+            const Request send = transport.isend(data, 1, 0, 0);
+            CHECK(sleeper.get());  // rank 1 answers once it has all of it
+            CHECK(transport.test(send));
+        } else {
+            CHECK(arrives(transport, kLong, 0));
+            transport.send(message(1, 1, 0), 0, 1, 0);
+        }
+    });
 }
 
 TEST_CASE("tcp_transport tells a thread that waits what came while another one looked") {
-    tells_who_waits();
+    // what comes wakes the thread that sleeps, and by the time that it has the core the other one has taken it
+    const auto stay_on_one_core = [] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        sched_setaffinity(0, sizeof one, &one);
+    };
+    const auto come_last = [] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); };
+    play({2}, [&](Transport& transport, int rank, int) {
+        if (rank == 0) {
+            stay_on_one_core();
+        }
+        for (int i = 0; i < 50; ++i) {
+            if (rank == 1) {
+                nap(4);
+                transport.send(message(4, 1, 0), 0, 1, 0);
+                transport.send(message(1, 1, 0), 0, 2, 0);
+                // nothing more comes before rank 0's thread is through
+                CHECK(arrives(transport, 0, 0));
+                continue;
+            }
+            auto sleeper = in_a_thread([&] {
+                come_last();
+                return arrives(transport, 4, 1, 1);
+            });
+            nap(2);  // it sleeps, and nobody has called it
+            std::byte place{};
+            const Request answer = transport.irecv({&place, 1}, 1, 2, 0);
+            while (!transport.test(answer)) {
+            }
+            CHECK(sleeper.get());
+            transport.send({}, 1, 0, 0);
+        }
+    });
 }
 
 TEST_CASE("tcp_transport brings what a rank sends to itself to the thread that waits for it") {
-    brings_to_itself();
+    play({1, 2}, [](Transport& transport, int rank, int) {
+        auto sleeper = in_a_thread([&] { return arrives(transport, 5000, rank); });
+        nap(50);
+        transport.send(message(5000, rank, rank), rank, 0, 0);
+        CHECK(sleeper.get());
+    });
 }
 
 TEST_CASE("tcp_transport sleeps while nothing moves, also when a signal has woken it up") {
-    on_transports({2}, [](Transport& transport, int rank, int) {
+    play({2}, [](Transport& transport, int rank, int) {
         if (rank == 1) {
             nap(600);
             transport.send({}, 0, 0, 0);
@@ -237,77 +591,218 @@ TEST_CASE("tcp_transport sleeps while nothing moves, also when a signal has woke
             const double before_s = used_cpu_s();
             std::signal(SIGALRM, [](int) {});
             ualarm(200'000, 0);  // a call of poll() is interrupted
-            CHECK(received(transport, 0, 1).empty());
+            CHECK(arrives(transport, 0, 1));
             CHECK(used_cpu_s() - before_s < 0.03);
         }
     });
 }
 
 TEST_CASE("tcp_transport names a rank that has died, and goes on with the others") {
-    dies_at(moments_of_a_message());
+    // between two messages, within each part of one, and while the others are in each of the calls
+    const auto nothing = [](const Wire&, int) {};
+    const auto part = [](std::size_t n) {
+        return [n](const Wire& wire, int other) {
+            wire.says(framed({0, 0, 1000}, message(1000, kDead, other)).substr(0, n));
+        };
+    };
+    const auto receives = [](Transport& transport) {
+        Bytes place(1000);
+        const Request receive = transport.irecv(place, kDead, 0, 0);
+        CHECK(names_rank(kDead, [&] { transport.wait(receive); }));
+    };
+    const auto probes = [](Transport& transport) {
+        CHECK(names_rank(kDead, [&] { transport.probe(kDead, 0, 0); }));
+    };
+    const auto looks = [](Transport& transport) {
+        Bytes place(1000);
+        const Request receive = transport.irecv(place, kDead, 0, 0);
+        Comparison looked;
+        const Comparison named = names_rank(kDead, [&] { looked = is_done(transport, receive); });
+        REQUIRE(looked);
+        CHECK(named);
+    };
+    dies_at({
+        {"while the others look with test()", nothing, looks},
+        {"while the others are in wait()", nothing, receives},
+        {"while the others are in probe()", nothing, probes},
+        {"within a frame", part(sizeof(Frame) / 2), receives},
+        {"between a frame and its data", part(sizeof(Frame)), receives},
+        {"in the middle of the data", part(sizeof(Frame) + 600), receives},
+        {"in the middle of data that nobody has asked for", part(sizeof(Frame) + 600), probes},
+        {"behind the data", part(sizeof(Frame) + 1000),
+         [&](Transport& transport) {
+             CHECK(arrives(transport, 1000, kDead));
+             receives(transport);
+         }},
+    });
 }
 
 TEST_CASE("tcp_transport ends a send to a rank that dies before it has read it") {
-    dies_at(moments_of_100_mb());
+    // within more than the kernel keeps between two ranks
+    const auto reads_some = [](const Wire& wire, int) {
+        CHECK(wire.hears(1'000'000).size() == 1'000'000);
+    };
+    const auto writes_and_reads = [&](const Wire& wire, int other) {
+        const std::string all = framed({0, 0, kHuge}, Bytes(kLong));
+        std::size_t at = 0;  // as much as fits in between
+        for (ssize_t n = 0; n >= 0 && at < all.size(); at += n) {
+            n = ::send(
+                wire.descriptor(), all.data() + at, all.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT
+            );
+        }
+        reads_some(wire, other);
+    };
+    const auto sends = [](Transport& transport) {
+        const Request send = transport.isend(huge_data, kDead, 0, 0);
+        CHECK(names_rank(kDead, [&] { transport.wait(send); }));
+    };
+    const auto sends_and_receives = [&](Transport& transport) {
+        const Request receive = transport.irecv(huge_place, kDead, 0, 0);
+        sends(transport);
+        CHECK(names_rank(kDead, [&] { transport.wait(receive); }));
+    };
+    dies_at({
+        {"while the others send 100 MB", reads_some, sends},
+        {"while both sides send 100 MB", writes_and_reads, sends_and_receives},
+    });
 }
 
 TEST_CASE(
     "tcp_transport brings what was sent before a rank left, whatever that rank has not received"
 ) {
-    what_was_sent_arrives();
+    // rank 1 leaves once a message has come that it does not receive, and no other is on its way there
+    on_one([] {
+        const Processes run = on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {
+            const int wire = dup(sockets[1 - rank].descriptor());
+            TcpTransport transport(std::move(sockets), rank);
+            const Wire other{net::Socket(wire)};
+            if (rank == 0) {
+                transport.send(message(100, 0, 1), 1, 0, 0);
+                nap(100);  // meanwhile rank 1 leaves
+                CHECK(arrives(transport, 400'000, 1));
+            } else {
+                other.await(sizeof(Frame) + 100);
+                transport.send(message(400'000, 1, 0), 0, 0, 0);
+            }
+        });
+        CHECK(run.passed);
+    });
 }
 
 TEST_CASE("tcp_transport receives what has come from a rank to which sends fail") {
-    what_has_come_stays();
+    play({2}, [](Transport& transport, int rank, int) {
+        if (rank == 1) {
+            transport.send(message(100, 1, 0), 0, 0, 0);
+            return;
+        }
+        CHECK(names_rank(1, [&] {
+            for (int i = 0; i < 1000; ++i) {  // until rank 1 has left, and the kernel knows
+                transport.send(message(100, 0, 1), 1, 0, 0);
+                nap(1);
+            }
+        }));
+        CHECK(arrives(transport, 100, 1));
+    });
 }
 
 TEST_CASE(
     "tcp_transport brings all messages whole and in order through a network that cuts and delays"
 ) {
-    passes_in_pieces();
+    on_one([] {
+        INFO("the network cuts all into pieces of 1 to 3 bytes, and delays each");
+        Wires slow(3, {.most_piece = 3, .most_delay_us = 100});
+        slow.run([](Transport& transport, int rank, int p) { exchange(transport, rank, p, 12, 40); }
+        );
+        INFO("pieces of up to 30'000 bytes");
+        Wires fast(2, {.most_piece = 30'000, .most_delay_us = 300});
+        fast.run([](Transport& transport, int rank, int p) {
+            exchange(transport, rank, p, 8, 400'000);
+        });
+    });
 }
 
 TEST_CASE("tcp_transport receives while nothing of what it sends arrives, and loses nothing") {
-    passes_when_mended();
+    on_one([] {
+        Wires wires(2, {});
+        const int edge = wires.edge(1, 0);
+        wires.network.cut(edge, Way::there);
+        const auto body = [](Transport& transport, int rank, int) {
+            const int other = 1 - rank;
+            const Bytes data = message(kLong, rank, other);
+            const Request send = transport.isend(data, other, 0, 0);
+            if (rank == 1) {
+                CHECK(arrives(transport, kLong, other));
+                transport.send(message(3, rank, other), other, 1, 0);
+            } else {
+                CHECK(arrives(transport, 3, other, 1));
+                CHECK(arrives(transport, kLong, other));
+            }
+            transport.wait(send);
+        };
+        wires.run(body, [&] {  // mends it when all has come the other way
+            becomes_true([&] {
+                return wires.network.carried(edge).bytes[Way::back] >= static_cast<long>(kLong);
+            });
+            wires.network.mend(edge, Way::there);
+        });
+        INFO("bytes that rank 0 has sent to rank 1, with their frame");
+        CHECK(wires.network.carried(edge).bytes[Way::back] == long(kLong + sizeof(Frame)));
+    });
 }
 
 TEST_CASE("tcp_transport names a rank whose connection was reset, on both sides, and goes on") {
-    names_who_was_reset();
+    on_one([] {
+        for (const long n : {0L, 7L, 16L, 616L}) {
+            INFO("the connection of ranks 1 and 0 was reset after " << n << " bytes of 1016");
+            Wires wires(3, {});
+            wires.network.reset_after(wires.edge(1, 0), Way::there, n);
+            wires.run([](Transport& transport, int rank, int) {
+                if (rank < 2) {
+                    const int other = 1 - rank;
+                    Bytes place(1000);
+                    const Request receive = transport.irecv(place, other, 0, 0);
+                    if (rank == 1) {
+                        error_of([&] { transport.send(place, other, 0, 0); });  // it may have left
+                    }
+                    CHECK(names_rank(other, [&] { transport.wait(receive); }));
+                    CHECK(names_rank(other, [&] { transport.probe(other, 0, 0); }));
+                }
+                for (int other = 0; other < 3; ++other) {
+                    if (other != rank && other + rank != 1) {
+                        transport.send(message(50, rank, other), other, 0, 0);
+                        CHECK(arrives(transport, 50, other));
+                    }
+                }
+            });
+        }
+    });
 }
 
 TEST_CASE("tcp_transport writes a frame and the data, and reads what comes byte by byte") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {
-            const Bytes first = framed({7, -3, 5}, message(5, 0, 1));
-            const Bytes second = framed({8, 0, 0}, {});
             if (rank == 0) {
                 TcpTransport transport(std::move(sockets), 0);
                 transport.send(message(5, 0, 1), 1, 7, -3);
                 transport.send({}, 1, 8, 0);
-                CHECK(is_message(received(transport, 5, 1, 7, -3), 5, 0, 1));
-                CHECK(received(transport, 0, 1, 8).empty());
+                Bytes echo(5);
+                CHECK(transport.recv(echo, 1, 7, -3).bytes == 5);
+                CHECK((echo == message(5, 0, 1)));
+                CHECK(transport.recv(echo, 1, 8, 0).bytes == 0);
                 return;
             }
-            const int wire = sockets[0].descriptor();
-            Bytes come(first.size() + second.size());
-            read_all(wire, come);
-            Bytes expected = first;
-            expected.insert(expected.end(), second.begin(), second.end());
-            CHECK(come == expected);
-            for (const std::byte one : expected) {
-                ::send(wire, &one, 1, 0);
-                std::this_thread::sleep_for(std::chrono::microseconds(500));
-            }
-            std::byte end{};
-            CHECK(
-                ::recv(wire, &end, 1, 0) == 0
-            );  // it sends nothing else, and closes the connection
+            const Wire wire(std::move(sockets[0]));
+            const std::string expected =
+                framed({7, -3, 5}, message(5, 0, 1)) + framed({8, 0, 0}, {});
+            CHECK(same_on_wire(wire.hears(expected.size()), expected));
+            wire.says_single(expected, std::chrono::microseconds(500));
+            CHECK(wire.hears(1) == "");  // it sends nothing else, and closes the connection
         });
     });
 }
 
 TEST_CASE("tcp_transport refuses ranks that do not exist, and rows of sockets with a gap") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         on_mesh(3, [](std::vector<net::Socket> sockets, int rank, int p) {
             std::vector<net::Socket> gap(3);
             CHECK_THROWS_AS(TcpTransport(std::move(gap), 1), std::invalid_argument);
@@ -322,24 +817,54 @@ TEST_CASE("tcp_transport refuses ranks that do not exist, and rows of sockets wi
                 CHECK_THROWS_AS(transport.probe(wrong, 0, 0), std::invalid_argument);
             }
             transport.send(message(3, rank, (rank + 1) % p), (rank + 1) % p, 0, 0);
-            CHECK(is_message(received(transport, 3, (rank + 2) % p), 3, (rank + 2) % p, rank));
+            CHECK(arrives(transport, 3, (rank + 2) % p));
         });
     });
 }
 
 TEST_CASE("tcp_transport writes nothing into the places of receives when it is destroyed") {
-    leaves_places_alone();
+    // rank 1 writes by hand the message that rank 0 has asked for: the rest of it when rank 0 makes no more calls
+    on_one([] {
+        for (const std::size_t before : {std::size_t{0}, sizeof(Frame) + 400}) {
+            INFO("bytes of the message that came while the transport was used: " << before);
+            on_mesh(2, [&](std::vector<net::Socket> sockets, int rank, int) {
+                const std::string all = framed({0, 0, 1000}, message(1000, 1, 0));
+                if (rank == 1) {
+                    const Wire wire(std::move(sockets[0]));
+                    wire.says(all.substr(0, before));
+                    CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
+                    wire.says(all.substr(before));
+                    wire.comes();  // until rank 0 has gone
+                    return;
+                }
+                const Wire wire(net::Socket(dup(sockets[1].descriptor())));
+                Bytes place(1000, kUntouched);
+                Bytes place_before;
+                {
+                    TcpTransport transport(std::move(sockets), 0);
+                    wire.await(before);
+                    const Request receive = transport.irecv(place, 1, 0, 0);
+                    CHECK_FALSE(transport.test(receive));
+                    transport.send({}, 1, 0, 0);
+                    wire.await(all.size() - before);
+                    place_before = place;
+                }
+                INFO("the destructor has written into the place of a receive");
+                CHECK((place == place_before));
+            });
+        }
+    });
 }
 
 TEST_CASE("tcp_transport leaves no descriptor and no thread behind") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {
             const long descriptors = entries("fd");
             const long threads = entries("task");
             {
                 TcpTransport transport(std::move(sockets), rank);
                 transport.send(message(3, rank, 1 - rank), 1 - rank, 0, 0);
-                CHECK(is_message(received(transport, 3, 1 - rank), 3, 1 - rank, rank));
+                CHECK(arrives(transport, 3, 1 - rank));
             }
             CHECK(entries("fd") == descriptors - 1);
             CHECK(entries("task") == threads);

@@ -1,11 +1,87 @@
-// What PyTorch's own clients sent to PyTorch's own server, and what it answered: recorded once, with 1.13.1 and 2.15.0, and
-// written as bytes.hpp reads it. Calls that send two requests stand there as two.
+// What store and server say to each other, as tests write it: "06 <1> <2>'/a'" is a byte 06, the numbers 1 and 2 of eight bytes
+// each, little-endian, and the text /a.
 #pragma once
 
+#include <cstdint>
+#include <fstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tests/harness/words/wire.hpp"
+
 namespace dist::harness {
+
+/// A number of eight bytes.
+inline std::string number(std::uint64_t value) {
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) {
+        bytes += static_cast<char>(value >> (8 * i));
+    }
+    return bytes;
+}
+
+/// A text as it stands on the wire.
+inline std::string sized(const std::string& value) {
+    return number(value.size()) + value;
+}
+
+inline std::string bytes(std::string_view written) {
+    std::string all;
+    for (std::size_t at = 0; at < written.size();) {
+        const char c = written[at];
+        if (c == ' ') {
+            ++at;
+        } else if (c == '\'' || c == '<') {
+            const std::size_t end = written.find(c == '<' ? '>' : '\'', at + 1);
+            const std::string inside(written.substr(at + 1, end - at - 1));
+            all += c == '<' ? number(static_cast<std::uint64_t>(std::stoll(inside))) : inside;
+            at = end + 1;
+        } else {
+            all += static_cast<char>(std::stoi(std::string(written.substr(at, 2)), nullptr, 16));
+            at += 2;
+        }
+    }
+    return all;
+}
+
+/// A connection with a server, and nothing else.
+class RawClient : public Wire {
+  public:
+    using Wire::Wire;
+
+    void asks(std::string_view request) const { says(bytes(request)); }
+
+    /// Whether the reply to the request is this.
+    [[nodiscard]] Comparison answers(const std::string& request, const std::string& reply) const {
+        asks(request);
+        const std::string expected = bytes(reply);
+        Comparison result = same_on_wire(hears(expected.size()), expected);
+        result.text = "the reply to " + request + ": " + result.text;
+        return result;
+    }
+};
+
+/// One that has said that it is of PyTorch 2.x.
+inline RawClient greeted(int port) {
+    RawClient client(port);
+    const Comparison greeting = client.answers("00 ce f7 85 3c 0d 20 4b 00 00", "20 4b 00 00");
+    if (!greeting) {
+        throw std::runtime_error("a client of PyTorch 2.x: " + greeting.text);
+    }
+    return client;
+}
+
+/// Addresses of this machine, beside 127.0.0.1: of IPv6 as well, where it has that.
+inline std::vector<std::string> other_addresses() {
+    std::ifstream six("/proc/net/if_inet6");
+    return six.peek() == EOF ? std::vector<std::string>{"127.0.0.2"}
+                             : std::vector<std::string>{"127.0.0.2", "::1"};
+}
+
+// What PyTorch's own clients sent to PyTorch's own server, and what it answered: recorded once, with 1.13.1 and 2.15.0.
+// Calls that send two requests stand there as two.
 
 struct Recorded {
     std::string call;
