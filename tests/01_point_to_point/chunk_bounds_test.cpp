@@ -114,6 +114,7 @@ TEST_CASE("chunk_bounds takes a few operations, for any number of elements and c
 TEST_CASE("chunk_bounds refuses a chunk that does not exist, and fewer than one chunk") {
     on_ranks({1}, [](const Communicator&) {
         CHECK_THROWS_AS(chunk_bounds(10, 3, 3), std::invalid_argument);
+        CHECK_THROWS_AS(chunk_bounds(10, 3, 4), std::invalid_argument);
         CHECK_THROWS_AS(chunk_bounds(10, 3, -1), std::invalid_argument);
         CHECK_THROWS_AS(chunk_bounds(10, 0, 0), std::invalid_argument);
         CHECK_THROWS_AS(chunk_bounds(10, -2, 0), std::invalid_argument);

@@ -101,6 +101,27 @@ TEST_CASE("a bucket meets when its last gradient is there: afterwards a rank has
     });
 }
 
+TEST_CASE("buckets meet one after the other, each when it is full") {
+    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+        const Tensors parameters = zeros({{6}, {6}, {6}, {6}});
+        Zero2 optimizer(parameters, Limits{1}, {}, comm);  // a bucket for each parameter
+        std::vector<long> there;
+        const auto look = [&] {
+            const auto& shards = optimizer.optimizer().parameters();
+            there.push_back(std::ranges::count_if(shards, [](const at::Tensor& shard) {
+                return shard.grad().defined();
+            }));
+        };
+        std::vector<nn::GradientHook> hooks;  // after the optimizer's own
+        std::ranges::for_each(parameters, [&](const at::Tensor& x) {
+            hooks.emplace_back(x, look);
+        });
+        loss_in_order(parameters, {3, 2, 1, 0}, {1, 2, 3, 4}).backward();
+        INFO("gradients come in the order of the buckets: how many shards are there after each?");
+        CHECK(there == std::vector<long>{1, 2, 3, 4});
+    });
+}
+
 TEST_CASE("buckets meet in one order, in whatever order gradients come on each rank") {
     on_ranks({3, 2, 4}, [](const Communicator& comm) {
         const Shapes shapes = {{1}, {2}, {3}, {4}, {5}};
