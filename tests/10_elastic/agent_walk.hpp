@@ -47,7 +47,9 @@ class AgentGame {
         if (!is_in_round) {
             events.push_back({.kind = Kind::no_round, .at = world.now});
             events.push_back(
-                {.kind = Kind::round, .at = world.now, .round = {.number = 1, .workers = kWorkers}}
+                {.kind = Kind::round,
+                 .at = world.now,
+                 .round = {.number = 1, .first_rank = 4, .workers = kWorkers, .world_size = 9}}
             );
             return events;
         }
@@ -57,18 +59,19 @@ class AgentGame {
         }
         const Ms then = world.now + kTick;
         std::vector<std::vector<WorkerEnd>> ends = {{}};
-        for (const int rank : world.alive) {  // each lives on, ends well, or badly; killed ones end
+        for (const int rank :
+             world.alive) {  // each lives on, ends well, or badly; one that is killed ends by that
             std::vector<std::vector<WorkerEnd>> more;
             for (const auto& before : ends) {
                 const auto with = [&](const WorkerEnd& end) {
                     more.push_back(before);
                     more.back().push_back(end);
                 };
+                more.push_back(before);
                 if (world.killed) {
                     with(dies(rank, SIGKILL, then));
                     continue;
                 }
-                more.push_back(before);
                 with(exits(rank, 0, then));
                 with(exits(rank, 1, then));
                 if (world.told) {  // noticed only now
@@ -100,6 +103,12 @@ class AgentGame {
                 "workers are started when a round begins, and only then",
                 "after " + text_of(event) + ": " + text_of(got.actions)};
         }
+        if (event.kind == Kind::round && got.state.round != event.round) {
+            return Broken{
+                "the workers' round is the one that begins",
+                "it is round " + std::to_string(got.state.round.number) + ", with first rank " +
+                    std::to_string(got.state.round.first_rank)};
+        }
         return judged(world, got);
     }
 
@@ -115,7 +124,8 @@ class AgentGame {
         for (const int number :
              {state.restarts, static_cast<int>(state.killed), static_cast<int>(world.killed),
               static_cast<int>(world.told),
-              world.told ? static_cast<int>((world.now - world.told_at) / kTick) : 0}) {
+              world.told ? static_cast<int>(std::min<long>((world.now - world.told_at) / kTick, 3))
+                         : 0}) {
             key += " " + std::to_string(number);
         }
         for (const int rank : world.alive) {

@@ -1,18 +1,206 @@
 // elastic_sampler: every example once, while ranks come and go, and the gradient that one rank would have.
 #include "exercises/10_elastic/elastic_sampler.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "course/protocol/counted.hpp"
 #include "tests/05_data_parallel/deal.hpp"
-#include "tests/10_elastic/shares.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/quick.hpp"
+#include "tests/harness/words/text.hpp"
+#include "tests/harness/words/throws.hpp"
+#include "tests/harness/world/world.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
+
+/// A rank's step.
+struct Step {
+    std::size_t n = 0;
+    std::size_t batch = 1;
+    EpochPosition at = {};
+    int rank = 0;
+    int ranks = 1;
+};
+
+std::string words(const Step& s) {
+    return text(
+        counted(s.n, "example"), ", batch ", s.batch, ", epoch ", s.at.epoch, ", ", s.at.consumed,
+        " consumed, rank ", s.rank, " of ", s.ranks
+    );
+}
+
+std::string words(const EpochPosition& at) {
+    return text("epoch ", at.epoch, ", ", at.consumed, " consumed");
+}
+
+std::string words(const Chunk& places) {
+    return text("[", places.begin, ", ", places.end, ")");
+}
+
+ElasticShare share_of(const Step& s) {
+    return ElasticSampler(s.n, s.batch, 7).share(s.at, s.rank, s.ranks);
+}
+
+/// Examples that all ranks together have in this step.
+std::size_t count_of(const Step& s) {
+    return std::min(s.batch, s.n - s.at.consumed);
+}
+
+/// Rank `rank`'s chunk of `count` places from `begin` on; the longer chunks come first.
+Chunk cut(std::size_t begin, std::size_t count, const Step& s) {
+    const auto p = static_cast<std::size_t>(s.ranks);
+    const auto r = static_cast<std::size_t>(s.rank);
+    const std::size_t first = begin + r * (count / p) + std::min(r, count % p);
+    return {first, first + count / p + (r < count % p ? 1 : 0)};
+}
+
+ElasticShare right_share(const Step& s) {
+    const std::size_t count = count_of(s);
+    const Chunk mine = cut(s.at.consumed, count, s);
+    EpochPosition next = {s.at.epoch, s.at.consumed + count};
+    if (s.n - s.at.consumed == count) {
+        next = {s.at.epoch + 1, 0};
+    }
+    return {mine, static_cast<double>(mine.size()) / static_cast<double>(count), next};
+}
+
+/// What a wrong value is likely to be: the first sentence whose value was got.
+template <class Value>
+std::string guess(const Value& got, const std::vector<std::pair<Value, std::string>>& known) {
+    for (const auto& [value, sentence] : known) {
+        if (got == value) {
+            return ": " + sentence;
+        }
+    }
+    return "";
+}
+
+Comparison same_places(const Chunk& got, const Chunk& expected, const Step& s) {
+    const auto p = static_cast<std::size_t>(s.ranks);
+    const auto r = static_cast<std::size_t>(s.rank);
+    const std::size_t count = count_of(s);
+    const std::size_t from = s.at.consumed;
+    const auto equal_parts = [&](std::size_t each) {
+        return Chunk{from + std::min(r * each, count), from + std::min((r + 1) * each, count)};
+    };
+    const std::size_t up = count / p + (count % p > 0 ? 1 : 0);
+    return {
+        got == expected,
+        "places: expected " + words(expected) + ", got " + words(got) +
+            guess<Chunk>(
+                got,
+                {{cut(0, count, s), "as if the epoch began anew: `consumed` examples come before"},
+                 {cut(from / s.batch * s.batch, count, s),
+                  "as if positions were counted in full batches: this one begins at `consumed`"},
+                 {equal_parts(count / p), "as if all ranks had equally many, rounded down"},
+                 {equal_parts(up), "as if all ranks had equally many, rounded up"},
+                 {cut(from, s.batch, s), "as if the last batch were full"}}
+            )};
+}
+
+Comparison same_weight(const ElasticShare& got, const ElasticShare& expected, const Step& s) {
+    const auto mine = static_cast<double>(expected.places.size());
+    // a quotient of two counts, or a product with one over the other
+    return {
+        std::abs(got.weight - expected.weight) <= 1e-12,
+        text(
+            "weight: expected ", expected.weight, ", got ", got.weight,
+            guess<double>(
+                got.weight,
+                {{1.0 / s.ranks, "that is 1 / ranks, as if all had equally many examples"},
+                 {mine / static_cast<double>(s.batch),
+                  "that divides by a full batch, and this step has fewer examples"},
+                 {mine, "that is a count: divide it by the examples of all ranks"}}
+            )
+        )};
+}
+
+Comparison same_next(const EpochPosition& got, const EpochPosition& expected, const Step& s) {
+    const auto p = static_cast<std::size_t>(s.ranks);
+    const std::size_t by_this_rank = s.at.consumed + cut(0, count_of(s), s).size() * p;
+    return {
+        got == expected,
+        "next: expected " + words(expected) + ", got " + words(got) +
+            guess<EpochPosition>(
+                got,
+                {{{s.at.epoch, s.n}, "the end of an epoch is the beginning of the next"},
+                 {{s.at.epoch, s.at.consumed + s.batch}, "as if the last batch were full"},
+                 {{s.at.epoch, by_this_rank}, "as if all ranks had as many examples as this one"},
+                 {{s.at.epoch + 1, 0}, "as if the epoch were over: the last examples are left out"}}
+            )};
+}
+
+/// Compares a whole share.
+Comparison same_share(const ElasticShare& got, const ElasticShare& expected, const Step& s) {
+    for (const Comparison& part :
+         {same_places(got.places, expected.places, s), same_next(got.next, expected.next, s),
+          same_weight(got, expected, s)}) {
+        if (!part) {
+            return part;
+        }
+    }
+    return {};
+}
+
+/// An epoch on so many ranks in each step; the last number stays.
+struct Resizes {
+    std::size_t n = 0;
+    std::size_t batch = 1;
+    std::vector<int> ranks;
+
+    [[nodiscard]] int ranks_at(std::size_t step) const {
+        return ranks[std::min(step, ranks.size() - 1)];
+    }
+};
+
+/// Whether epoch 0 takes every example once. Where `restarted`, a change of ranks begins with new samplers.
+Comparison taken_once(const Resizes& run, bool restarted) {
+    std::map<std::size_t, std::string> taken;  // by whom
+    const ElasticSampler unused(run.n, run.batch, 7);
+    ElasticSampler sampler = unused;
+    EpochPosition at;
+    for (std::size_t step = 0; at.epoch == 0 && step < run.n; ++step) {
+        const int ranks = run.ranks_at(step);
+        if (restarted && step > 0 && ranks != run.ranks_at(step - 1)) {
+            sampler = unused;
+        }
+        EpochPosition next;
+        for (int rank = 0; rank < ranks; ++rank) {
+            next = sampler.share(at, rank, ranks).next;
+            const std::string here =
+                text("rank ", rank, " of ", ranks, " with ", at.consumed, " consumed");
+            for (const std::size_t example : sampler.examples(at, rank, ranks)) {
+                const auto [before, is_new] = taken.emplace(example, here);
+                if (!is_new) {
+                    return {
+                        false, text(
+                                   "example ", example, " comes twice: to ", before->second,
+                                   ", and to ", here
+                               )};
+                }
+            }
+        }
+        at = next;
+    }
+    for (std::size_t example = 0; example < run.n; ++example) {
+        if (!taken.contains(example)) {
+            return {false, text("example ", example, " never comes")};
+        }
+    }
+    return {
+        taken.size() == run.n && at == EpochPosition{1, 0},
+        "after the epoch: expected epoch 1, 0 consumed, got " + words(at)};
+}
 
 /// A step whose shares are written down by hand: places[r] is rank r's, of `count` examples.
 struct Known {
@@ -25,16 +213,15 @@ struct Known {
 };
 
 void shares(const std::vector<Known>& all) {
-    on_ranks({1}, [&](const Communicator&) {
+    on_one([&] {
         for (const auto& [n, batch, at, places, count, next] : all) {
             const int ranks = static_cast<int>(places.size());
             for (int rank = 0; rank < ranks; ++rank) {
                 const Step step{n, batch, at, rank, ranks};
-                INFO(text_of(step));
+                INFO(words(step));
                 const Chunk& mine = places[static_cast<std::size_t>(rank)];
                 const ElasticShare expected{mine, static_cast<double>(mine.size()) / count, next};
-                const Comparison result = same_share(share_of(step), expected, step);
-                REQUIRE(result);
+                REQUIRE(same_share(share_of(step), expected, step));
             }
         }
     });
@@ -93,17 +280,15 @@ TEST_CASE("more ranks than examples: some have none, with weight 0, and are as f
 }
 
 TEST_CASE("each position, batch and number of ranks has its share") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         for (const std::size_t n : {1, 2, 7, 10, 31}) {
             for (const std::size_t batch : {1, 3, 8, 10, 64}) {
                 for (std::size_t consumed = 0; consumed < n; ++consumed) {
                     for (const int ranks : {1, 2, 3, 4, 5, 11}) {
                         for (int rank = 0; rank < ranks; ++rank) {
                             const Step step{n, batch, {5, consumed}, rank, ranks};
-                            INFO(text_of(step));
-                            const Comparison result =
-                                same_share(share_of(step), right_share(step), step);
-                            REQUIRE(result);
+                            INFO(words(step));
+                            REQUIRE(same_share(share_of(step), right_share(step), step));
                         }
                     }
                 }
@@ -113,7 +298,7 @@ TEST_CASE("each position, batch and number of ranks has its share") {
 }
 
 TEST_CASE("over 4, 3 and 5 ranks in the middle of an epoch every example comes exactly once") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const std::vector<std::vector<int>> changes = {
             {4}, {4, 4, 3, 3, 5}, {4, 3, 5}, {1, 5, 2, 4, 3, 1}, {11, 1}, {2, 2, 2, 3}};
         for (const std::size_t batch : {12, 10, 7, 1, 4}) {
@@ -125,8 +310,7 @@ TEST_CASE("over 4, 3 and 5 ranks in the middle of an epoch every example comes e
                                                   << text_of(Indices(ranks.begin(), ranks.end()))
                                                   << " ranks, a number for each step"
                         );
-                        const Comparison once = taken_once({n, batch, ranks}, restarted);
-                        REQUIRE(once);
+                        REQUIRE(taken_once({n, batch, ranks}, restarted));
                     }
                 }
             }
@@ -145,7 +329,7 @@ TEST_CASE("the order is DistributedSampler's of one rank, on all ranks and for a
                 const Step step{n, 8, at, comm.rank() % ranks, ranks};
                 const Indices got = sampler.examples(at, step.rank, ranks);
                 const Comparison result = same_examples(got, order_of(n, seed, at.epoch), step);
-                INFO("it depends on n, seed and epoch alone; " << text_of(step));
+                INFO("it depends on n, seed and epoch alone; " << words(step));
                 CHECK(result);
                 at = right_share(step).next;
             }
@@ -154,7 +338,7 @@ TEST_CASE("the order is DistributedSampler's of one rank, on all ranks and for a
 }
 
 TEST_CASE("a sampler that is asked about another epoch has the order of that one") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         ElasticSampler sampler(12, 12, 7);
         ElasticSampler other(12, 12, 8);
         for (const std::uint64_t epoch :
@@ -162,19 +346,15 @@ TEST_CASE("a sampler that is asked about another epoch has the order of that one
               std::uint64_t{1} << 32U, std::uint64_t{5}}) {
             INFO("asked about epochs 0, 1, 0, 6, 2^32 and 5, one after another: now " << epoch);
             const Step step{12, 12, {epoch, 0}};
-            const Comparison result =
-                same_examples(sampler.examples(step.at, 0, 1), order_of(12, 7, epoch), step);
-            REQUIRE(result);
+            REQUIRE(same_examples(sampler.examples(step.at, 0, 1), order_of(12, 7, epoch), step));
             INFO("another sampler, with another seed");
-            const Comparison beside =
-                same_examples(other.examples(step.at, 0, 1), order_of(12, 8, epoch), step);
-            REQUIRE(beside);
+            REQUIRE(same_examples(other.examples(step.at, 0, 1), order_of(12, 8, epoch), step));
         }
     });
 }
 
 TEST_CASE("weighted, the ranks' mean gradients add up to the mean over the whole batch") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         const std::size_t n = 61;
         ElasticSampler sampler(n, 10, 7);
         EpochPosition at;
@@ -198,9 +378,11 @@ TEST_CASE("weighted, the ranks' mean gradients add up to the mean over the whole
                 std::accumulate(batch.begin(), batch.end(), 0.0) / static_cast<double>(count);
             const Comparison gradient{
                 std::abs(sum - mean) <= 1e-10,  // at most 11 roundings of numbers below 61
-                "expected the gradient " + std::to_string(mean) + ", got " + std::to_string(sum) +
-                    "; the weights add up to " + std::to_string(weights)};
-            INFO("on " << counted(ranks, "rank") << ", " << text_of(at));
+                text(
+                    "expected the gradient ", mean, ", got ", sum, "; the weights add up to ",
+                    weights
+                )};
+            INFO("on " << counted(ranks, "rank") << ", " << words(at));
             REQUIRE(gradient);
             at = right_share(step).next;
         }
@@ -227,7 +409,7 @@ TEST_CASE("the order is made once an epoch, and share() can do without it") {
 }
 
 TEST_CASE("share() is a few operations, and counts to more than 2^31 and 2^53") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
         constexpr std::size_t kOdd = (std::size_t{1} << 53U) + 1;  // no double has that value
         constexpr int kRanks = 1'000'000'000;
@@ -242,9 +424,8 @@ TEST_CASE("share() is a few operations, and counts to more than 2^31 and 2^53") 
               Step{10, kMost, {0, 3}, 1, 2}, Step{kMost, kMost - 1, {0, 2}, 2, 3},
               Step{kMost, 7, {0, kMost - 3}, 2, 3},
               Step{kOdd, 3'000'000'001, {0, 5}, kRanks - 1, kRanks}}) {
-            INFO(text_of(step) << "; numbers have 64 bits, and a sum of two may need one more");
-            const Comparison result = same_share(share_of(step), right_share(step), step);
-            CHECK(result);
+            INFO(words(step) << "; numbers have 64 bits, and a sum of two may need one more");
+            CHECK(same_share(share_of(step), right_share(step), step));
         }
     });
 }
@@ -252,12 +433,12 @@ TEST_CASE("share() is a few operations, and counts to more than 2^31 and 2^53") 
 TEST_CASE(
     "elastic_sampler refuses no examples, no batch, a position behind the end, and no such rank"
 ) {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         CHECK_THROWS_AS(ElasticSampler(0, 10, 7), std::invalid_argument);
         CHECK_THROWS_AS(ElasticSampler(10, 0, 7), std::invalid_argument);
         ElasticSampler sampler(10, 4, 7);
         const auto refused = [&](std::size_t consumed, int rank, int ranks) {
-            INFO(text_of(Step{10, 4, {0, consumed}, rank, ranks}));
+            INFO(words(Step{10, 4, {0, consumed}, rank, ranks}));
             CHECK_THROWS_AS(sampler.share({0, consumed}, rank, ranks), std::invalid_argument);
             CHECK_THROWS_AS(sampler.examples({0, consumed}, rank, ranks), std::invalid_argument);
         };

@@ -1,16 +1,487 @@
-// What a flight recorder must keep of its rank, and whom a diagnosis may accuse. First records that
-// are written down by hand, then drawn runs, right ones and wrong ones, then ranks that run.
+// What a flight recorder must keep of its rank, and whom a diagnosis may accuse. First records that are written down by hand, then
+// drawn runs in which no rank errs, then what a recorder keeps, then ranks that run.
 #include "exercises/10_elastic/flight_recorder.hpp"
 
-#include "tests/10_elastic/flight_errors.hpp"
-#include "tests/10_elastic/flight_notes.hpp"
-#include "tests/10_elastic/flight_ranks.hpp"
-#include "tests/10_elastic/flight_runs.hpp"
-#include "tests/10_elastic/flight_tracks.hpp"
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "course/runtime/seeded.hpp"
+#include "tests/harness/harness.hpp"
+#include "tests/harness/words/interleaved.hpp"
+#include "tests/harness/words/throws.hpp"
+#include "tests/harness/world/world.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 using enum FlightFault;
+
+namespace {
+
+using Findings = std::vector<FlightFinding>;
+using Members = std::map<std::string, std::vector<int>>;
+
+/// The operations that texts name by a letter. Each stands in a line of its own.
+struct Letter {
+    FlightCall call;
+    int line = 0;
+    bool is_p2p = false;
+};
+
+const std::map<char, Letter>& letters() {
+    static const std::map<char, Letter> all = {
+        {'A', {{.name = "all_reduce", .count = 100, .op = "sum"}, 10}},
+        {'n', {{.name = "all_reduce", .count = 101, .op = "sum"}, 11}},
+        {'m', {{.name = "all_reduce", .count = 100, .op = "max"}, 12}},
+        {'t', {{.name = "all_reduce", .count = 100, .type = "float64", .op = "sum"}, 13}},
+        {'l', {{.name = "all_reduce", .count = 100, .op = "sum"}, 14}},
+        {'B', {{.name = "broadcast", .count = 100, .root = 0}, 20}},
+        {'b', {{.name = "broadcast", .count = 100, .root = 1}, 21}},
+        {'c', {{.name = "broadcast", .count = 7, .root = 1}, 22}},
+        {'C', {{.name = "all_gather", .count = 50}, 30}},
+        {'D', {{.name = "reduce_scatter", .count = 200, .op = "sum"}, 40}},
+        {'E', {{.name = "barrier", .count = 0}, 50}},
+        {'S', {{.name = "send", .count = 8, .root = 1}, 70, true}},
+        {'R', {{.name = "recv", .count = 8, .root = 1}, 80, true}}};
+    return all;
+}
+
+/// A rank's record: letters in the order of its calls, in group "dp" until another group is named
+/// in brackets. Behind a letter, . says that it is in it still, and : that it has not started it.
+/// Before a letter, _ says that it computed for 5 s, and ~ that the operation took 5 s longer. What
+/// stands before | has fallen out of the ring. ! before a letter: it took 0 ms, and so does what is behind it. So "A_A[tp]C." has called two all_reduce in "dp", one
+/// 5 s after the other, and is in an all_gather in "tp". No two ranks' clocks agree.
+FlightRecord record_of(int rank, const std::string& text, const Members& groups) {
+    FlightRecord record;
+    record.rank = rank;
+    for (const auto& [name, members] : groups) {
+        if (std::ranges::count(members, rank) > 0) {
+            record.groups[name].members = members;
+        }
+    }
+    Ms now{86'400'000 * ((rank * 5) % 7 - 3)};
+    std::string group = "dp";
+    Ms inside{2};
+    Ms behind_it{1};
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char sign = text[i];
+        if (sign == '[') {
+            const std::size_t end = text.find(']', i);
+            group = text.substr(i + 1, end - i - 1);
+            i = end;
+        } else if (sign == '_') {
+            now += Ms(5000);
+        } else if (sign == '~') {
+            inside += Ms(5000);
+        } else if (sign == '!') {
+            inside = behind_it = Ms(0);
+        } else if (sign == '|') {
+            record.dropped += std::ssize(record.entries);
+            record.entries.clear();
+        } else if (const auto known = letters().find(sign); known != letters().end()) {
+            const Letter& letter = known->second;
+            FlightGroup& counts = record.groups.at(group);
+            ++(letter.is_p2p ? counts.p2ps : counts.collectives);
+            const char behind = i + 1 < text.size() ? text[i + 1] : ' ';
+            FlightEntry entry{
+                .id = record.dropped + std::ssize(record.entries) + 1,
+                .group = group,
+                .is_p2p = letter.is_p2p,
+                .collective_seq = counts.collectives,
+                .p2p_seq = counts.p2ps,
+                .call = letter.call,
+                .where = {"train.cpp", letter.line},
+                .scheduled = now};
+            if (behind != ':') {
+                entry.state = FlightState::started;
+                entry.started = now;
+            }
+            if (behind != ':' && behind != '.') {
+                entry.state = FlightState::completed;
+                entry.completed = now + inside;
+                now += inside;
+            }
+            record.entries.push_back(entry);
+            now += std::exchange(behind_it, Ms(1));
+            inside = Ms(2);
+        }
+    }
+    return record;
+}
+
+std::string name_of(FlightFault fault) {
+    static const std::map<FlightFault, std::string> names = {
+        {FlightFault::skipped, "skipped"},
+        {FlightFault::other_collective, "other_collective"},
+        {FlightFault::other_root, "other_root"},
+        {FlightFault::other_op, "other_op"},
+        {FlightFault::other_type, "other_type"},
+        {FlightFault::other_size, "other_size"},
+        {FlightFault::no_majority, "no_majority"},
+        {FlightFault::behind, "behind"},
+        {FlightFault::no_record, "no_record"},
+        {FlightFault::slow, "slow"}};
+    const auto known = names.find(fault);
+    return known == names.end() ? "no fault" : known->second;
+}
+
+/// A finding that has to come.
+struct Found {
+    FlightFault fault;
+    int rank;
+    std::int64_t number;  // of the collective
+    int line;             // of the other rank's call; 0: of any that is another than its own
+    int instead;          // line of what the rank did; 0: not known
+    std::string group = "dp";
+};
+
+std::string words(const Found& found) {
+    return text(
+        name_of(found.fault), ": rank ", found.rank, ", ", found.group, " ", found.number, ", ",
+        found.line == 0 ? "another call" : text("line ", found.line), ", instead ",
+        found.instead == 0 ? "nothing" : text("line ", found.instead)
+    );
+}
+
+Found found_of(const FlightFinding& finding) {
+    const FlightEntry& other = finding.collective;
+    const bool may_be_any = finding.fault == FlightFault::no_majority && finding.instead &&
+                            finding.instead->call != other.call;
+    return {
+        .fault = finding.fault,
+        .rank = finding.rank,
+        .number = other.collective_seq,
+        .line = may_be_any ? 0 : other.where.line,
+        .instead = finding.instead ? finding.instead->where.line : 0,
+        .group = other.group};
+}
+
+Comparison same_findings(const Findings& got, const std::vector<Found>& expected) {
+    std::vector<std::string> found;
+    std::vector<std::string> wanted;
+    for (const FlightFinding& finding : got) {
+        found.push_back(words(found_of(finding)));
+    }
+    for (const Found& one : expected) {
+        wanted.push_back(words(one));
+    }
+    std::ranges::sort(found);
+    std::ranges::sort(wanted);
+    const auto all = [](const auto& lines) { return lines.empty() ? "nothing" : text(lines); };
+    return {found == wanted, text("expected ", all(wanted), ", got ", all(found))};
+}
+
+/// What each rank noted, in lines that people can read.
+std::string words(const std::vector<FlightRecord>& records) {
+    const char* const states[] = {" (scheduled)", " (started)", ""};
+    std::string all;
+    for (const FlightRecord& record : records) {
+        all += text("\n  rank ", record.rank, ":");
+        all += record.dropped > 0 ? text(" (", record.dropped, " fell out)") : "";
+        for (const FlightEntry& entry : record.entries) {
+            all += text(
+                " ", entry.group, entry.is_p2p ? "" : text(entry.collective_seq), "=",
+                entry.call.name, ":", entry.where.line, states[static_cast<int>(entry.state)]
+            );
+        }
+    }
+    return all;
+}
+
+/// Ranks by number, each as record_of() reads it; empty: it left no record.
+struct Job {
+    std::string what;
+    std::vector<std::string> ranks;
+    std::vector<Found> expected = {};
+    Members groups = {};  // none: all are in "dp"
+    Ms slow{1000};
+};
+
+std::vector<FlightRecord> records_of(const Job& job) {
+    Members groups = job.groups;
+    for (int rank = 0; job.groups.empty() && rank < std::ssize(job.ranks); ++rank) {
+        groups["dp"].push_back(rank);
+    }
+    std::vector<FlightRecord> records;
+    for (int rank = 0; rank < std::ssize(job.ranks); ++rank) {
+        const std::string& text = job.ranks[static_cast<std::size_t>(rank)];
+        if (!text.empty()) {
+            records.push_back(record_of(rank, text, groups));
+        }
+    }
+    return records;
+}
+
+/// Diagnoses each, with records in their order, and turned round.
+void diagnoses(const std::vector<Job>& jobs) {
+    on_one([&] {
+        for (const Job& job : jobs) {
+            std::vector<FlightRecord> records = records_of(job);
+            INFO(job.what << words(records));
+            REQUIRE(same_findings(diagnose(records, job.slow), job.expected));
+            INFO("the same records in another order");
+            std::ranges::reverse(records);
+            REQUIRE(same_findings(diagnose(records, job.slow), job.expected));
+        }
+    });
+}
+
+struct Draw {
+    std::uint64_t seed = 0;
+    std::uint64_t drawn = 0;
+
+    /// 0 to end-1.
+    std::size_t operator()(std::size_t end) { return seeded_bits(seed, drawn++) % end; }
+};
+
+/// What a rank does, line by line of its program.
+struct Deed {
+    std::string group = {};
+    FlightCall call = {};
+    int line = 0;
+    bool is_p2p = false;
+    bool is_async = false;  // in a background thread; the program goes on
+};
+
+struct Plan {
+    Members groups = {};
+    std::vector<std::vector<Deed>> programs = {};  // by rank
+
+    std::vector<Deed>& of(int rank) { return programs.at(static_cast<std::size_t>(rank)); }
+};
+
+/// Programs that fit each other: collectives of these groups, and messages between their members.
+Plan drawn_plan(Draw& draw, int p, const Members& groups) {
+    Plan plan{groups, std::vector<std::vector<Deed>>(static_cast<std::size_t>(p))};
+    const bool is_async = draw(2) == 0;
+    const std::size_t length = 8 + draw(12);
+    for (std::size_t step = 0; step < length; ++step) {
+        const auto& [name, members] =
+            *std::next(groups.begin(), static_cast<long>(draw(groups.size())));
+        Deed deed{.group = name, .line = 100 + static_cast<int>(step)};
+        if (draw(4) == 0 && members.size() > 1) {
+            const std::size_t src = draw(members.size());
+            const int dst = members[(src + 1) % members.size()];
+            deed.is_p2p = true;
+            deed.call = {.name = "send", .count = 8, .root = dst};
+            plan.of(members[src]).push_back(deed);
+            deed.call = {.name = "recv", .count = 8, .root = members[src]};
+            plan.of(dst).push_back(deed);
+            continue;
+        }
+        deed.call = letters().at("AnmBCDE"[draw(7)]).call;
+        if (deed.call.root >= 0) {
+            deed.call.root = members[draw(members.size())];
+        }
+        deed.is_async = is_async && name == "dp";
+        for (const int member : members) {
+            plan.of(member).push_back(deed);
+        }
+    }
+    return plan;
+}
+
+/// Ranks that go on in an order that is drawn.
+class DrawnRun {
+  public:
+    DrawnRun(Plan plan, std::uint64_t seed) : plan_(std::move(plan)), draw_{seed} {
+        for (int rank = 0; rank < std::ssize(plan_.programs); ++rank) {
+            records.push_back(record_of(rank, "", plan_.groups));
+        }
+    }
+
+    std::vector<FlightRecord> records;  // nothing has fallen out
+
+    /// One thing happens on one rank. False where nothing can.
+    bool step() {
+        const std::vector<Move> moves = possible();
+        if (moves.empty()) {
+            return false;
+        }
+        const auto [rank, place] = moves[draw_(moves.size())];
+        FlightRecord& record = records[static_cast<std::size_t>(rank)];
+        now_ += Ms(1);
+        const Ms now = now_ + Ms(86'400'000 * ((rank * 5) % 7 - 3));
+        if (place == record.entries.size()) {
+            schedule(record, plan_.of(rank)[place], now);
+        } else if (FlightEntry& entry = record.entries[place];
+                   entry.state == FlightState::scheduled) {
+            entry.state = FlightState::started;
+            entry.started = now;
+        } else {
+            entry.state = FlightState::completed;
+            entry.completed = now;
+        }
+        return true;
+    }
+
+  private:
+    struct Move {
+        int rank = 0;
+        std::size_t place = 0;  // in the rank's program, and so among its entries
+    };
+
+    static void schedule(FlightRecord& record, const Deed& deed, Ms now) {
+        FlightGroup& counts = record.groups.at(deed.group);
+        ++(deed.is_p2p ? counts.p2ps : counts.collectives);
+        record.entries.push_back(
+            {.id = std::ssize(record.entries) + 1,
+             .group = deed.group,
+             .is_p2p = deed.is_p2p,
+             .collective_seq = counts.collectives,
+             .p2p_seq = counts.p2ps,
+             .call = deed.call,
+             .where = {"train.cpp", deed.line},
+             .scheduled = now}
+        );
+    }
+
+    std::vector<Move> possible() {
+        std::vector<Move> moves;
+        for (FlightRecord& record : records) {
+            const std::vector<Deed>& program = plan_.of(record.rank);
+            bool is_blocked = false;  // the program's thread
+            bool is_busy = false;     // the one in the background
+            std::size_t place = 0;
+            for (; place < record.entries.size(); ++place) {
+                const FlightEntry& entry = record.entries[place];
+                if (entry.state == FlightState::completed) {
+                    continue;
+                }
+                bool& has_one = program[place].is_async ? is_busy : is_blocked;
+                if (!has_one &&
+                    (entry.state == FlightState::scheduled || may_leave(record.rank, entry))) {
+                    moves.push_back({record.rank, place});
+                }
+                has_one = true;
+            }
+            if (!is_blocked && place < program.size()) {
+                moves.push_back({record.rank, place});
+            }
+        }
+        return moves;
+    }
+
+    /// The root of a broadcast leaves at once, and others when it has come. From other collectives
+    /// nobody does before all have come.
+    bool may_leave(int rank, const FlightEntry& entry) {
+        const int root = entry.call.root;
+        return entry.is_p2p || rank == root ||
+               std::ranges::all_of(plan_.groups.at(entry.group), [&](int member) {
+                   return (root >= 0 && member != root) || has_come(member, entry);
+               });
+    }
+
+    bool has_come(int rank, const FlightEntry& other) {
+        const auto& entries = records[static_cast<std::size_t>(rank)].entries;
+        return std::ranges::any_of(entries, [&](const FlightEntry& entry) {
+            return !entry.is_p2p && entry.group == other.group &&
+                   entry.collective_seq == other.collective_seq &&
+                   entry.state != FlightState::scheduled;
+        });
+    }
+
+    Plan plan_;
+    Draw draw_;
+    Ms now_{0};
+};
+
+/// A rank's collective in whole records; none if it has not called it.
+std::optional<FlightEntry> collective_of(
+    const std::vector<FlightRecord>& records,
+    int rank,
+    const std::string& group,
+    std::int64_t number
+) {
+    for (const FlightEntry& entry : records.at(static_cast<std::size_t>(rank)).entries) {
+        if (!entry.is_p2p && entry.group == group && entry.collective_seq == number) {
+            return entry;
+        }
+    }
+    return std::nullopt;
+}
+
+/// What a ring of so many would have kept.
+void keep(FlightRecord& record, std::size_t capacity) {
+    while (record.entries.size() > capacity) {
+        record.entries.pop_front();
+        ++record.dropped;
+    }
+}
+
+/// Whether a finding says what is so, and no more than who is awaited.
+Comparison is_true(const FlightFinding& finding, const std::vector<FlightRecord>& whole) {
+    const std::string& group = finding.collective.group;
+    const std::int64_t number = finding.collective.collective_seq;
+    const auto own = collective_of(whole, finding.rank, group, number);
+    const bool has_not_started = !own || own->state == FlightState::scheduled;
+    const bool is_member = whole.at(static_cast<std::size_t>(finding.rank)).groups.contains(group);
+    const bool is_awaited = finding.fault == FlightFault::no_record ||
+                            (finding.fault == FlightFault::behind && has_not_started);
+    return {
+        is_member && is_awaited && finding.collective.state != FlightState::scheduled,
+        "nobody has done anything wrong, and it says\n  " + name_of(finding.fault) + ": " +
+            finding.text()};
+}
+
+/// A clock that says what the test says.
+class HandClock : public Clock {
+  public:
+    std::atomic<std::int64_t> now_ms = 1000;
+
+    Duration now() override { return Duration(now_ms); }
+    void sleep(Duration duration) override { now_ms += duration.count(); }
+};
+
+/// Compares the lines of their texts: the first that differs is told.
+Comparison same_record(const FlightRecord& got, const FlightRecord& expected) {
+    std::istringstream all(got.text());
+    std::istringstream wanted(expected.text());
+    std::string line;
+    std::string right;
+    while (std::getline(wanted, right) && std::getline(all, line) && line == right) {
+    }
+    return {got == expected, "expected the line " + right + "\n                  got " + line};
+}
+
+const FlightCall kSum{.name = "all_reduce", .count = 1000, .type = "float64", .op = "sum"};
+const FlightCall kSend{.name = "send", .count = 8, .root = 3};
+const SourceLine kLine{"ddp.cpp", 88};
+
+/// Whether numbers go on without a gap, and the counts are those of the newest entries.
+Comparison is_one_moment(const FlightRecord& record) {
+    const auto wrong = [&](const std::string& what) {
+        return Comparison{false, what + ":\n" + record.text()};
+    };
+    std::int64_t id = record.dropped;
+    std::int64_t number = -1;
+    for (const FlightEntry& entry : record.entries) {
+        if (entry.id != ++id) {
+            return wrong("ids do not go on by 1");
+        }
+        if (number >= 0 && entry.collective_seq != number + 1) {
+            return wrong("numbers of collectives do not go on by 1");
+        }
+        number = entry.collective_seq;
+    }
+    if (!record.entries.empty() && number != record.groups.at("dp").collectives) {
+        return wrong("the count is not the number of the newest collective");
+    }
+    return {};
+}
+
+}  // namespace
 
 TEST_CASE("diagnose: all ranks call the same, and nothing is wrong") {
     diagnoses({
@@ -224,13 +695,12 @@ TEST_CASE("diagnose: collectives are paired by group and number, among the membe
 }
 
 TEST_CASE("diagnose: a rank that has not made a group yet is behind in it") {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         std::vector<FlightRecord> records =
             records_of({"", {"[a]A.", "[b]C", "[b]C"}, {}, {{"a", {0, 1}}, {"b", {1, 2}}}});
         records[1].groups.erase("a");
-        INFO("rank 1 does not know group a" << text_of(records));
-        const Comparison result = same_findings(diagnose(records), {{behind, 1, 1, 10, 30, "a"}});
-        CHECK(result);
+        INFO("rank 1 does not know group a" << words(records));
+        CHECK(same_findings(diagnose(records), {{behind, 1, 1, 10, 30, "a"}}));
     });
 }
 
@@ -274,58 +744,306 @@ TEST_CASE("diagnose: who waited elsewhere, left early, or may have, is not slow"
 TEST_CASE(
     "diagnose: who waited in another operation, from before this one until after it, is not slow"
 ) {
-    on_ranks({1}, [](const Communicator&) {
+    on_one([] {
         std::vector<FlightRecord> records = records_of({"", {"A~C", "AR_C"}});
         records[1].entries[1].completed = records[1].entries[2].completed + Ms(1);
-        INFO("rank 1 receives in another thread all the time" << text_of(records));
-        const Comparison result = same_findings(diagnose(records), {});
-        CHECK(result);
+        INFO("rank 1 receives in another thread all the time" << words(records));
+        CHECK(same_findings(diagnose(records), {}));
     });
 }
 
 TEST_CASE(
-    "diagnose: of right runs, cut off at any moment, it says who is awaited and accuses nobody"
+    "diagnose: of right runs, cut off at any moment, it says which ranks are awaited and accuses "
+    "none"
 ) {
-    right_runs_are_right();
-}
-
-TEST_CASE("diagnose: in drawn runs in which a rank errs once it names this rank and collective") {
-    faults_in_drawn_runs();
+    on_one([] {
+        long awaited = 0;
+        for (std::uint64_t seed = 0; seed < 100; ++seed) {
+            Draw draw{seed};
+            const int p = 2 + static_cast<int>(draw(4));
+            Members groups = {{"ends", {0, p - 1}}, {"one", {p - 1}}};
+            for (int rank = 0; rank < p; ++rank) {
+                groups["dp"].push_back(rank);
+                groups[rank % 2 == 0 ? "even" : "odd"].push_back(rank);
+            }
+            DrawnRun run(drawn_plan(draw, p, groups), seed);
+            std::size_t left = draw(4) == 0 ? 10'000 : draw(40 * static_cast<std::size_t>(p));
+            while (left > 0 && run.step()) {
+                --left;
+            }
+            std::vector<FlightRecord> records = run.records;
+            for (FlightRecord& record : records) {
+                keep(record, draw(2) == 0 ? 1000 : 1 + draw(12));
+            }
+            if (draw(3) == 0) {
+                records.erase(records.begin() + static_cast<long>(draw(records.size())));
+            }
+            INFO("seed " << seed << words(run.records));
+            const Findings findings = diagnose(records);
+            Comparison all_true;
+            for (const FlightFinding& finding : findings) {
+                all_true = all_true ? is_true(finding, run.records) : all_true;
+            }
+            REQUIRE(all_true);
+            const bool has_ended = left > 0;
+            INFO("all have come to the end, and it finds something");
+            REQUIRE((!has_ended || findings.empty()));
+            awaited += std::ssize(findings);
+        }
+        INFO("findings in all runs");
+        CHECK(awaited > 20);
+    });
 }
 
 TEST_CASE("FlightRecorder notes what was called, where, and when") {
-    notes_calls();
+    on_one([] {
+        HandClock clock;
+        FlightRecorder recorder(2, 8, clock);
+        recorder.add_group("dp", {0, 2, 3});
+        const int line = __LINE__ + 1;
+        const std::int64_t first = recorder.schedule("dp", kSum);
+        clock.now_ms = 1010;
+        const std::int64_t second = recorder.schedule_p2p("dp", kSend);
+        clock.now_ms = 1020;
+        const std::int64_t third = recorder.schedule("dp", {.name = "barrier"}, kLine);
+        clock.now_ms = 1030;
+        recorder.start(second);
+        clock.now_ms = 1040;
+        recorder.start(first);
+        clock.now_ms = 1050;
+        recorder.complete(second);
+        FlightRecord expected{.rank = 2};
+        expected.groups["dp"] = FlightGroup{.members = {0, 2, 3}, .collectives = 2, .p2ps = 1};
+        expected.entries = {
+            {.id = 1,
+             .group = "dp",
+             .collective_seq = 1,
+             .call = kSum,
+             .where = {__FILE__, line},
+             .state = FlightState::started,
+             .scheduled = Clock::Duration(1000),
+             .started = Clock::Duration(1040)},
+            {.id = 2,
+             .group = "dp",
+             .is_p2p = true,
+             .collective_seq = 1,
+             .p2p_seq = 1,
+             .call = kSend,
+             .where = {__FILE__, line + 2},
+             .state = FlightState::completed,
+             .scheduled = Clock::Duration(1010),
+             .started = Clock::Duration(1030),
+             .completed = Clock::Duration(1050)},
+            {.id = 3,
+             .group = "dp",
+             .collective_seq = 2,
+             .p2p_seq = 1,
+             .call = {.name = "barrier"},
+             .where = kLine,
+             .scheduled = Clock::Duration(1020)}};
+        const FlightRecord got = recorder.dump();
+        CHECK(same_record(got, expected));
+        CHECK((first == 1 && second == 2 && third == 3));
+        INFO("the dump as text, and read again");
+        CHECK(same_record(FlightRecord::from(got.text()), got));
+    });
 }
 
-TEST_CASE("FlightRecorder numbers the collectives of each group, and messages apart from them") {
-    numbers_apart();
-}
-
-TEST_CASE("FlightRecorder keeps the newest operations, and says how many fell out") {
-    keeps_the_newest();
-}
-
-TEST_CASE("FlightRecorder: an operation that has fallen out may start and complete without a trace"
+TEST_CASE(
+    "FlightRecorder keeps the newest operations, numbers them by group, and says how many fell out"
 ) {
-    late_for_the_ring();
+    // Random calls beside a list of all operations that there were; also of those that have fallen out.
+    on_one([] {
+        for (const std::size_t capacity : {1, 2, 3, 7, 100}) {
+            HandClock clock;
+            FlightRecorder recorder(0, capacity, clock);
+            FlightRecord all;
+            for (const std::string name : {"dp", "tp"}) {
+                recorder.add_group(name, {0});
+                all.groups[name].members = {0};
+            }
+            for (std::uint64_t step = 0; step < 60; ++step) {
+                INFO("capacity " << capacity << ", after " << step + 1 << " calls");
+                const auto draw = [&](std::uint64_t salt, std::size_t end) {
+                    return seeded_bits(capacity + salt, step) % end;
+                };
+                clock.now_ms += static_cast<std::int64_t>(draw(1, 5));
+                const std::size_t kind = all.entries.empty() ? 0 : draw(2, 4);
+                const std::string group = draw(3, 2) == 0 ? "dp" : "tp";
+                if (kind < 2) {
+                    FlightGroup& counts = all.groups[group];
+                    ++(kind == 0 ? counts.collectives : counts.p2ps);
+                    all.entries.push_back(
+                        {.id = std::ssize(all.entries) + 1,
+                         .group = group,
+                         .is_p2p = kind == 1,
+                         .collective_seq = counts.collectives,
+                         .p2p_seq = counts.p2ps,
+                         .call = kSum,
+                         .where = kLine,
+                         .scheduled = clock.now()}
+                    );
+                    const std::int64_t id = kind == 0 ? recorder.schedule(group, kSum, kLine)
+                                                      : recorder.schedule_p2p(group, kSum, kLine);
+                    REQUIRE(id == all.entries.back().id);
+                } else {
+                    FlightEntry& entry = all.entries[draw(4, all.entries.size())];
+                    if (entry.state == FlightState::scheduled) {
+                        entry.state = FlightState::started;
+                        entry.started = clock.now();
+                        recorder.start(entry.id);
+                    } else if (entry.state == FlightState::started) {
+                        entry.state = FlightState::completed;
+                        entry.completed = clock.now();
+                        recorder.complete(entry.id);
+                    }
+                }
+                FlightRecord expected = all;
+                while (expected.entries.size() > capacity) {
+                    expected.entries.pop_front();
+                    ++expected.dropped;
+                }
+                REQUIRE(same_record(recorder.dump(), expected));
+            }
+        }
+    });
 }
 
 TEST_CASE("FlightRecorder: a dump is what was there at one moment, while threads go on") {
-    dumps_between_threads();
+    on_one([] {
+        constexpr std::size_t kThreads = 3;
+        constexpr std::size_t kEach = 60;
+        HandClock clock;
+        FlightRecorder recorder(0, 16, clock);
+        recorder.add_group("dp", {0, 1});
+        const Interleaved interleaved;
+        std::vector<std::future<std::vector<std::int64_t>>> threads;
+        threads.reserve(kThreads);
+        for (std::size_t thread = 0; thread < kThreads; ++thread) {
+            threads.push_back(std::async(std::launch::async, [&] {
+                std::vector<std::int64_t> ids;
+                for (std::size_t i = 0; i < kEach; ++i) {
+                    ids.push_back(recorder.schedule("dp", kSum, kLine));
+                    recorder.start(ids.back());
+                    recorder.complete(ids.back());
+                }
+                return ids;
+            }));
+        }
+        const auto is_running = [](const std::future<std::vector<std::int64_t>>& thread) {
+            return thread.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+        };
+        Comparison moment;
+        do {
+            moment = is_one_moment(recorder.dump());
+        } while (moment && std::ranges::any_of(threads, is_running));
+        std::set<std::int64_t> ids;
+        for (auto& thread : threads) {
+            for (const std::int64_t id : thread.get()) {
+                ids.insert(id);
+            }
+        }
+        CHECK(moment);
+        INFO("operations of three threads, which have got each id once");
+        CHECK(ids.size() == kThreads * kEach);
+        const FlightRecord record = recorder.dump();
+        CHECK(
+            record.dropped == static_cast<std::int64_t>(kThreads * kEach - record.entries.size())
+        );
+        CHECK(std::ranges::all_of(record.entries, [](const FlightEntry& entry) {
+            return entry.state == FlightState::completed;
+        }));
+    });
 }
 
 TEST_CASE("FlightRecorder holds no more than its ring, however long the run") {
-    holds_its_ring();
-}
-
-TEST_CASE("FlightRecorder: two of them know nothing of each other") {
-    two_recorders();
+    on_ranks({1}, [](const Communicator& comm) {
+        HandClock clock;
+        FlightRecorder recorder(0, 16, clock);
+        recorder.add_group("dp", {0, 1});
+        const Memory memory = memory_of(comm, [&] {
+            for (int i = 0; i < 20'000; ++i) {
+                const std::int64_t id = recorder.schedule("dp", kSum, kLine);
+                recorder.start(id);
+                recorder.complete(id);
+            }
+        });
+        INFO("bytes that 20000 operations added to a ring of 16");
+        CHECK(memory.peak_bytes < 100'000);
+    });
 }
 
 TEST_CASE("FlightRecorder refuses no capacity, strange groups, and ids that it never gave") {
-    refuses_strangers();
+    on_one([] {
+        HandClock clock;
+        CHECK(thrown_as([&] { const FlightRecorder none(0, 0, clock); }) == kInvalidArgument);
+        FlightRecorder recorder(0, 4, clock);
+        recorder.add_group("dp", {0, 1});
+        recorder.schedule("dp", kSum, kLine);
+        const FlightRecord before = recorder.dump();
+        CHECK_THROWS_AS(recorder.add_group("tp", {1, 2}), std::invalid_argument);
+        CHECK_THROWS_AS(recorder.add_group("dp", {0, 2}), std::invalid_argument);
+        CHECK_THROWS_AS(recorder.schedule("tp", kSum), std::invalid_argument);
+        CHECK_THROWS_AS(recorder.schedule_p2p("", kSend), std::invalid_argument);
+        using Limits = std::numeric_limits<std::int64_t>;
+        for (const std::int64_t id :
+             {std::int64_t{-1}, std::int64_t{0}, std::int64_t{2}, Limits::min(), Limits::max()}) {
+            INFO("one operation, and id " << id);
+            CHECK_THROWS_AS(recorder.start(id), std::invalid_argument);
+            CHECK_THROWS_AS(recorder.complete(id), std::invalid_argument);
+        }
+        INFO("what is refused leaves no trace");
+        CHECK(same_record(recorder.dump(), before));
+    });
 }
 
-TEST_CASE("ranks that run: recorded, dumped by another thread while all wait, and diagnosed") {
-    running_ranks();
+TEST_CASE("ranks that run: recorded, dumped by another thread while they wait, and diagnosed") {
+    const std::vector<int> all = {0, 1, 2, 3};
+    for (const bool skips : {true, false}) {
+        INFO((skips ? "rank 2 leaves the broadcast of step 3 out" : "rank 2 stands still before it")
+        );
+        worlds({4}, [&](World& world) {
+            std::vector<std::unique_ptr<FlightRecorder>> recorders(4);
+            std::vector<int> came(4);  // at so many collectives
+            std::vector<FlightRecord> records;
+            bool is_over = false;
+            world.meanwhile = [&] {
+                world.time.sleep(2s);
+                for (const auto& recorder : recorders) {
+                    records.push_back(FlightRecord::from(recorder->dump().text()));
+                }
+                is_over = true;
+            };
+            world.play([&](Place& me) {
+                auto& recorder = recorders[static_cast<std::size_t>(me.rank)];
+                recorder = std::make_unique<FlightRecorder>(me.rank, 64, me.clock);
+                recorder->add_group("dp", all);
+                for (int step = 1; step <= 4 && !is_over; ++step) {
+                    for (const char letter : {'A', 'B', 'C'}) {
+                        if (me.rank == 2 && step == 3 && letter == 'B') {
+                            if (skips) {
+                                continue;
+                            }
+                            me.until([&] { return is_over; });
+                            return;
+                        }
+                        const Letter& what = letters().at(letter);
+                        const std::int64_t id =
+                            recorder->schedule("dp", what.call, {"train.cpp", what.line});
+                        recorder->start(id);
+                        const int number = ++came[static_cast<std::size_t>(me.rank)];
+                        me.until([&] { return is_over || std::ranges::min(came) >= number; });
+                        if (is_over) {
+                            return;
+                        }
+                        recorder->complete(id);
+                    }
+                }
+                me.until([&] { return is_over; });
+            });
+            INFO(words(records));
+            const Found found = skips ? Found{skipped, 2, 8, 20, 30} : Found{behind, 2, 8, 20, 10};
+            CHECK(same_findings(diagnose(records), {found}));
+        });
+    }
 }

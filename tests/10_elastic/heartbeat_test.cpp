@@ -1,95 +1,359 @@
-// What a failure detector must see, and what it must not take for a death. Ranks take turns in one
-// thread, on a time that the test moves; at the end they are processes, and one is stopped.
+// What a failure detector must see, and what it must not take for a death. Ranks are threads of a virtual time, in which the test
+// stops, kills and delays them; at the end they are processes, and one is stopped.
 #include "exercises/10_elastic/heartbeat.hpp"
 
-#include <cstdint>
-#include <stdexcept>
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "course/runtime/seeded.hpp"
-#include "tests/10_elastic/heartbeat_lives.hpp"
-#include "tests/10_elastic/heartbeat_processes.hpp"
-#include "tests/10_elastic/heartbeat_scene.hpp"
-#include "tests/10_elastic/heartbeat_stragglers.hpp"
+#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/throws.hpp"
+#include "tests/harness/world/world.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
 
-// When `rank`, which looks every 10 ms, takes what `other` sent last before 253 ms.
-Ms hears(int rank, int other) {
-    return 200ms + Ms(rank) + (rank > other ? 0ms : kLook);
+using enum Health;
+
+constexpr std::uint32_t kGroup = 7;
+constexpr Ms kInterval = 100ms;
+
+// From one look to the next. Rank r looks at r, r + 10, r + 20, ... ms, and beats at r, r + 100, r + 200, ... ms. What happens to
+// ranks happens between looks, at 5 to 9 ms more than a multiple of 10 ms.
+constexpr Ms kLook = 10ms;
+
+HeartbeatSettings with_misses(int misses) {
+    return {.interval = kInterval, .misses = misses, .max_lag = 10};
 }
+
+std::string words(Health health) {
+    const char* const all[] = {"alive", "straggler", "suspected", "dead"};
+    return all[static_cast<int>(health)];
+}
+
+std::string words(const RankHealth& one) {
+    return text(
+        words(one.health), one.step ? text(", step ", *one.step) : ", no step", ", silent for ",
+        one.silence
+    );
+}
+
+/// A rank is taken for something else from that look on.
+struct Change {
+    Ms at;
+    Health to;
+
+    bool operator==(const Change&) const = default;
+};
+using Changes = std::vector<Change>;
+
+/// Each begins as alive.
+std::string words(const Changes& changes) {
+    std::string all = "alive";
+    for (const Change& change : changes) {
+        all += text(", ", words(change.to), " from ", change.at, " on");
+    }
+    return all;
+}
+
+/// By who looks, and at whom.
+using Story = std::map<std::pair<int, int>, Changes>;
+
+/// A rank of a world. Its transport ends before its Heartbeat does.
+struct Looker : Place {
+    Looker(World& its_world, int its_rank) : Place(its_world, its_rank) {
+        clock.skew = std::chrono::hours(24 * 365) * (rank % 3 - 1);
+    }
+    ~Looker() override { line.reset(); }
+
+    std::unique_ptr<WorldTransport> line = std::make_unique<WorldTransport>(world, rank);
+    std::unique_ptr<Heartbeat> heartbeat = {};
+};
+
+/// Ranks that look at each other, and what each takes the others for.
+class Scene {
+  public:
+    explicit Scene(World& world, const HeartbeatSettings& settings = with_misses(3))
+        : world_(world), settings_(settings), ranks_(static_cast<std::size_t>(world.size())) {
+        world.buffered = true;
+        world.patience = 1h;
+        world.before = [](int, std::string_view call, int, std::size_t bytes) {
+            must(call != "isend" || bytes <= 64, "a heartbeat has ", bytes, " bytes");
+        };
+    }
+
+    /// All ranks look until `script` is over: what happens meanwhile.
+    void play(const std::function<void()>& script) {
+        world_.meanwhile = [&] {
+            script();
+            is_over_ = true;
+        };
+        world_.play<Looker>([&](Looker& me) { live(me); });
+    }
+
+    void pass(Ms time) { world_.time.sleep(time); }
+
+    /// It stands still until go_on(), as after SIGSTOP. Its connections stay.
+    void stop(int rank) { at(rank).is_stopped = true; }
+    void go_on(int rank) { at(rank).is_stopped = false; }
+
+    /// It looks once in so much time.
+    void looks_every(int rank, Ms time) { at(rank).every = time; }
+
+    Ms& skew(int rank) { return at(rank).place->clock.skew; }
+    std::int64_t& step(int rank) { return at(rank).step; }
+    void steps(const std::vector<std::int64_t>& all) {
+        for (int rank = 0; rank < world_.size(); ++rank) {
+            step(rank) = all[static_cast<std::size_t>(rank)];
+        }
+    }
+
+    /// What `rank` took `other` for when it last looked.
+    [[nodiscard]] const RankHealth& last(int rank, int other) {
+        return at(rank).last.at(static_cast<std::size_t>(other));
+    }
+
+    /// Whether that is what all have seen. A rank that is not in `right` was alive all the time.
+    [[nodiscard]] Comparison is(const Story& right) const {
+        for (const auto& [pair, changes] : story_) {
+            const auto found = right.find(pair);
+            const Changes expected = found == right.end() ? Changes{} : found->second;
+            if (changes != expected) {
+                const auto [rank, other] = pair;
+                return {
+                    false,
+                    text(
+                        "rank ", rank, " takes ", rank == other ? "itself" : text("rank ", other),
+                        " for ", words(changes), ". It has to take it for ", words(expected)
+                    )};
+            }
+        }
+        return {};
+    }
+
+    /// Called before a rank looks; and after it did.
+    std::function<void(int rank)> before = [](int) {};
+    std::function<void(int rank, const std::vector<RankHealth>& got)> after = [](int, const auto&) {
+    };
+
+  private:
+    struct Rank {
+        Looker* place = nullptr;
+        std::int64_t step = 0;  // that it has reached
+        Ms every = kLook;
+        bool is_stopped = false;
+        std::vector<RankHealth> last = {};
+    };
+
+    Rank& at(int rank) { return ranks_.at(static_cast<std::size_t>(rank)); }
+
+    void live(Looker& me) {
+        Rank& mine = at(me.rank);
+        mine.place = &me;
+        me.heartbeat = std::make_unique<Heartbeat>(*me.line, kGroup, me.clock, settings_);
+        me.sleep_until(Ms(me.rank));
+        while (!is_over_) {
+            if (!mine.is_stopped) {
+                look(me, mine);
+            }
+            me.sleep(mine.every - (me.now() - Ms(me.rank)) % mine.every);
+        }
+    }
+
+    void look(Looker& me, Rank& mine) {
+        before(me.rank);
+        const Ms begun = me.now();
+        const std::size_t sleeps = me.clock.sleeps.size();
+        mine.last = me.heartbeat->look(mine.step);
+        must(me.now() == begun && me.clock.sleeps.size() == sleeps, "look() waits or sleeps");
+        must(std::ssize(mine.last) == me.p, "look() does not return one RankHealth for each rank");
+        for (int other = 0; other < me.p; ++other) {
+            Changes& changes = story_[{me.rank, other}];
+            const Health was = changes.empty() ? alive : changes.back().to;
+            if (const Health is = last(me.rank, other).health; is != was) {
+                changes.push_back({me.now(), is});
+            }
+        }
+        after(me.rank, mine.last);
+    }
+
+    World& world_;
+    HeartbeatSettings settings_;
+    std::vector<Rank> ranks_;
+    Story story_;
+    bool is_over_ = false;
+};
+
+/// The header's rules, written down once more: what each rank must know when it looks.
+class Rules {
+  public:
+    Rules(World& world, Scene& scene, int misses)
+        : world_(world), scene_(scene), too_long_(misses * kInterval) {
+        for (int rank = 0; rank < world.size(); ++rank) {
+            ranks_.push_back(
+                {.all = std::vector<RankHealth>(static_cast<std::size_t>(world.size()))}
+            );
+        }
+        world.before = [this](int rank, std::string_view call, int other, std::size_t) {
+            if (call == "isend") {
+                Sent& sent = sent_[{rank, other}];
+                const Ms due = world_.time.now() + world_.edge(rank, other).delay.value_or(0ms);
+                sent.last_due = std::max(sent.last_due, due);
+                sent.steps.emplace_back(sent.last_due, scene_.step(rank));
+            }
+        };
+    }
+
+    /// Nothing that this rank has sent is still on its way.
+    [[nodiscard]] bool is_heard(int rank) {
+        for (int other = 0; other < world_.size(); ++other) {
+            if (sent_[{rank, other}].last_due > world_.time.now()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /// Called before `me` looks.
+    void look(int me) {
+        auto& [all, looked] = ranks_[static_cast<std::size_t>(me)];
+        const Ms clock = world_.time.now() + scene_.skew(me);
+        const Ms passed = std::clamp(clock - looked.value_or(clock), 0ms, kInterval);
+        looked = clock;
+        std::vector<std::int64_t> steps;
+        for (int rank = 0; RankHealth & one : all) {
+            one.silence += passed;
+            if (rank == me) {
+                one = {.step = scene_.step(me)};
+            } else if (one.health != dead) {
+                hear(one, rank, me);
+            }
+            if (one.health == alive && one.step) {
+                steps.push_back(*one.step);
+            }
+            ++rank;
+        }
+        std::ranges::sort(steps);
+        for (RankHealth& one : all) {
+            if (one.health == alive && one.step && *one.step + 10 < steps[steps.size() / 2]) {
+                one.health = straggler;
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<RankHealth>& expected(int rank) const {
+        return ranks_[static_cast<std::size_t>(rank)].all;
+    }
+
+  private:
+    struct Sent {
+        Ms last_due{0};
+        std::vector<std::pair<Ms, std::int64_t>> steps = {};  // when each is there
+        std::size_t taken = 0;
+    };
+    struct Rank {
+        std::vector<RankHealth> all;
+        std::optional<Ms> looked = {};
+    };
+
+    void hear(RankHealth& one, int rank, int me) {
+        Sent& sent = sent_[{rank, me}];
+        for (; sent.taken < sent.steps.size(); ++sent.taken) {
+            const auto& [due, step] = sent.steps[sent.taken];
+            if (due > world_.time.now()) {
+                break;
+            }
+            one.step = step;
+            one.silence = 0ms;
+        }
+        one.health = world_.dead(rank) ? dead : one.silence >= too_long_ ? suspected : alive;
+    }
+
+    World& world_;
+    Scene& scene_;
+    Ms too_long_;
+    std::vector<Rank> ranks_;
+    std::map<std::pair<int, int>, Sent> sent_;
+};
 
 }  // namespace
 
 TEST_CASE(
-    "heartbeat: who stands still is suspected after so many intervals, on clocks that are years "
-    "apart"
+    "heartbeat: a rank that stands still is suspected after so many intervals, on clocks that are "
+    "years apart"
 ) {
-    in_one_thread([] {
-        for (const int misses : {2, 3, 5}) {
-            for (const int p : {2, 3, 5}) {
-                for (int stopped = 0; stopped < p; ++stopped) {
-                    INFO(
-                        "misses: " << misses << ", ranks: " << p << "; rank " << stopped
-                                   << " stands still from 253 ms on"
-                    );
-                    HeartbeatScene scene(p, with_misses(misses));
-                    scene.pass(253ms);
-                    scene.stop(stopped);
-                    scene.pass(1000ms);
-                    Story right;
-                    for (int rank = 0; rank < p; ++rank) {
-                        if (rank != stopped) {
-                            const Ms at = hears(rank, stopped) + misses * kInterval;
-                            right[{rank, stopped}] = {{at, suspected}};
-                        }
-                    }
-                    REQUIRE(scene.is(right));
+    for (const int misses : {2, 5}) {
+        worlds({2, 3, 5}, [&](World& world) {
+            const int stopped = static_cast<int>(world.seed) % world.size();
+            INFO("misses: " << misses << "; rank " << stopped << " stands still from 255 ms on");
+            Scene scene(world, with_misses(misses));
+            scene.play([&] {
+                scene.pass(255ms);
+                scene.stop(stopped);
+                scene.pass(1000ms);
+            });
+            Story right;
+            for (int rank = 0; rank < world.size(); ++rank) {
+                if (rank != stopped) {
+                    const Ms heard = 200ms + Ms(rank) + (rank > stopped ? 0ms : kLook);
+                    right[{rank, stopped}] = {{heard + misses * kInterval, suspected}};
                 }
             }
-        }
-    });
+            REQUIRE(scene.is(right));
+        });
+    }
 }
 
 TEST_CASE("heartbeat: late and jittering messages, fewer than one an interval, are no silence") {
-    in_one_thread([] {
-        HeartbeatScene scene(4);
-        std::uint64_t drawn = 0;
-        for (int round = 0; round < 60; ++round) {
-            for (int src = 0; src < 4; ++src) {
-                for (int dst = 0; dst < 4; ++dst) {
-                    scene.network.edge(src, dst).delay = Ms(seeded_bits(1, drawn++) % 191);
+    worlds({4}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            std::uint64_t drawn = 0;
+            for (int round = 0; round < 60; ++round) {
+                for (int i = 0; i < 16; ++i) {
+                    world.edge(i / 4, i % 4).delay = Ms(seeded_bits(world.seed, drawn++) % 191);
                 }
+                scene.pass(kInterval);
             }
-            scene.pass(kInterval);
-        }
+        });
         CHECK(scene.is({}));
     });
 }
 
-TEST_CASE("heartbeat: a rank that looks once in 250 ms suspects nobody, and is not suspected") {
-    in_one_thread([] {
-        HeartbeatScene scene(3);
+TEST_CASE("heartbeat: a rank that looks once in 250 ms suspects no rank, and is not suspected") {
+    worlds({3}, [](World& world) {
+        Scene scene(world);
         scene.looks_every(1, 250ms);
-        scene.pass(3000ms);
+        scene.play([&] { scene.pass(3000ms); });
         CHECK(scene.is({}));
     });
 }
 
-TEST_CASE("heartbeat: who is heard again is alive again, at that look, each time") {
-    in_one_thread([] {
-        HeartbeatScene scene(3);
-        scene.pass(253ms);
-        scene.stop(2);
-        scene.pass(747ms);
-        scene.go_on(2);  // looks at 1002 ms, and beats from there on
-        scene.pass(303ms);
-        scene.stop(2);
-        scene.pass(500ms);
+TEST_CASE("heartbeat: a rank that is heard again is alive again, at that look, each time") {
+    worlds({3}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            scene.stop(2);
+            scene.pass(745ms);
+            scene.go_on(2);  // looks at 1002 ms, and beats from there on
+            scene.pass(305ms);
+            scene.stop(2);
+            scene.pass(500ms);
+        });
         CHECK(scene.is({
             {{0, 2}, {{510ms, suspected}, {1010ms, alive}, {1610ms, suspected}}},
             {{1, 2}, {{511ms, suspected}, {1011ms, alive}, {1611ms, suspected}}},
@@ -97,32 +361,42 @@ TEST_CASE("heartbeat: who is heard again is alive again, at that look, each time
     });
 }
 
-TEST_CASE("heartbeat: a process that stood still takes nobody else for dead") {
-    in_one_thread([] {
-        for (const int misses : {2, 3}) {
-            HeartbeatScene scene(4, with_misses(misses));
-            scene.pass(555ms);
-            INFO("misses: " << misses << "; at 555 ms all processes stand still for an hour");
-            scene.network.now += 1h;
-            scene.pass(1000ms);
+TEST_CASE("heartbeat: a process that stood still takes no other for dead") {
+    for (const int misses : {2, 3}) {
+        INFO("misses: " << misses << "; at 555 ms all processes stand still for 10 s");
+        worlds({4}, [&](World& world) {
+            Scene scene(world, with_misses(misses));
+            scene.play([&] {
+                scene.pass(555ms);
+                for (int rank = 0; rank < 4; ++rank) {
+                    scene.stop(rank);
+                }
+                scene.pass(10s);
+                for (int rank = 0; rank < 4; ++rank) {
+                    scene.go_on(rank);
+                }
+                scene.pass(1000ms);
+            });
             REQUIRE(scene.is({}));
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("heartbeat: what has come while a process stood still is taken at its first look") {
-    in_one_thread([] {
-        HeartbeatScene scene(2);
-        scene.pass(253ms);
-        scene.stop(0);
-        scene.pass(1900ms);
-        scene.step(1) = 5;
-        scene.pass(100ms);
-        scene.stop(1);  // at 2253 ms: it has just stopped when rank 0 goes on
-        scene.go_on(0);
-        scene.pass(10ms);
-        CHECK(text_of(scene.last(0, 1)) == "alive, step 5, silent for 0 ms");
-        scene.pass(500ms);
+    worlds({2}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            scene.stop(0);
+            scene.pass(1900ms);
+            scene.step(1) = 5;
+            scene.pass(100ms);
+            scene.stop(1);  // at 2255 ms: it has just stopped when rank 0 goes on
+            scene.go_on(0);
+            scene.pass(10ms);
+            must_be(words(scene.last(0, 1)), "alive, step 5, silent for 0 ms", "rank 1 to rank 0");
+            scene.pass(500ms);
+        });
         CHECK(scene.is({
             {{0, 1}, {{2560ms, suspected}}},
             {{1, 0}, {{501ms, suspected}}},
@@ -130,173 +404,383 @@ TEST_CASE("heartbeat: what has come while a process stood still is taken at its 
     });
 }
 
-TEST_CASE("heartbeat: a clock that jumps makes nobody look dead, and the beats go on") {
-    in_one_thread([] {
-        for (const Ms jump : {Ms(1h), Ms(-1h), Ms(24h * 365)}) {
-            INFO("at 505 ms the clock of rank 0 jumps by " << jump / 1s << " s");
-            HeartbeatScene scene(3);
-            scene.pass(505ms);
-            scene.skew(0) += jump;
-            scene.pass(748ms);
-            scene.stop(2);  // at 1253 ms: a silence is seen all the same
-            scene.pass(700ms);
+TEST_CASE("heartbeat: a clock that jumps makes no rank look dead, and the beats go on") {
+    for (const Ms jump : {Ms(1h), Ms(-1h), Ms(24h * 365)}) {
+        INFO("at 505 ms the clock of rank 0 jumps by " << jump / 1s << " s");
+        worlds({3}, [&](World& world) {
+            Scene scene(world);
+            scene.play([&] {
+                scene.pass(505ms);
+                scene.skew(0) += jump;
+                scene.pass(750ms);
+                scene.stop(2);  // at 1255 ms: a silence is seen all the same
+                scene.pass(700ms);
+            });
             REQUIRE(scene.is({
                 {{0, 2}, {{1510ms, suspected}}},
                 {{1, 2}, {{1511ms, suspected}}},
             }));
-        }
-    });
+        });
+    }
 }
 
 TEST_CASE("heartbeat: where one way is cut, one side suspects, and the other one does not") {
-    in_one_thread([] {
-        HeartbeatScene scene(2);
-        scene.pass(253ms);
-        scene.network.edge(1, 0).delay = 1s;
-        scene.pass(1500ms);
+    worlds({2}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            world.edge(1, 0).delay = 1s;
+            scene.pass(1500ms);
+        });
         CHECK(scene.is({{{0, 1}, {{510ms, suspected}, {1310ms, alive}}}}));
     });
 }
 
 TEST_CASE("heartbeat: a connection that has ended is a death known at once, and for good") {
-    in_one_thread([] {
-        HeartbeatScene scene(4);
-        scene.pass(253ms);
-        scene.stop(3);
-        scene.pass(40ms);
-        scene.step(2) = 9;
-        scene.pass(10ms);
-        scene.kill(2);  // at 303 ms, after its last beat
-        scene.pass(200ms);
-        CHECK(text_of(scene.last(0, 2)) == "dead, step 9, silent for 190 ms");
-        scene.pass(200ms);
-        scene.kill(3);  // at 703 ms: suspected before
-        scene.pass(500ms);
+    worlds({4}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            scene.stop(3);
+            scene.pass(40ms);
+            scene.step(2) = 9;
+            scene.pass(10ms);
+            world.kill(2);  // at 305 ms, after its last beat
+            scene.pass(200ms);
+            must_be(words(scene.last(0, 2)), "dead, step 9, silent for 190 ms", "rank 2 to rank 0");
+            scene.pass(200ms);
+            world.kill(3);  // at 705 ms: suspected before
+            scene.pass(500ms);
+        });
         CHECK(scene.is({
             {{0, 2}, {{310ms, dead}}},
             {{1, 2}, {{311ms, dead}}},
             {{0, 3}, {{510ms, suspected}, {710ms, dead}}},
             {{1, 3}, {{511ms, suspected}, {711ms, dead}}},
         }));
-        INFO("heartbeats that rank 0 has begun to send to rank 2, which died at 303 ms");
-        CHECK(scene.network.edge(0, 2).begun.size() == 4);
+        INFO("heartbeats that rank 0 has begun to send to rank 2, which died at 305 ms");
+        CHECK(world.edge(0, 2).messages == 4);
     });
 }
 
 TEST_CASE("heartbeat: a straggler is more than max_lag steps behind, until it has caught up") {
-    straggles_until_it_has_caught_up();
+    for (const auto& [max_lag, lag] : {std::pair{10, 10}, {10, 11}, {0, 0}, {0, 1}}) {
+        INFO("ranks 0 and 1 are " << lag << " steps ahead; max_lag is " << max_lag);
+        HeartbeatSettings settings = with_misses(3);
+        settings.max_lag = max_lag;
+        worlds({3}, [&](World& world) {
+            Scene scene(world, settings);
+            scene.steps({100, 100, 100});
+            scene.play([&] {
+                scene.pass(455ms);
+                scene.step(0) += lag;
+                scene.step(1) += lag;
+                scene.pass(300ms);
+                scene.step(2) += 1;
+                scene.pass(200ms);
+            });
+            const Story behind = {
+                {{0, 2}, {{510ms, straggler}, {810ms, alive}}},
+                {{1, 2}, {{501ms, straggler}, {811ms, alive}}},
+                {{2, 2}, {{502ms, straggler}, {762ms, alive}}},
+            };
+            REQUIRE(scene.is(lag > max_lag ? behind : Story{}));
+        });
+    }
 }
 
 TEST_CASE("heartbeat: a straggler beats, and is told from a rank that stands still") {
-    straggler_and_stopped_rank();
-}
-
-TEST_CASE("heartbeat: a rank that runs ahead makes no stragglers of two or more others") {
-    runs_ahead();
-}
-
-TEST_CASE("heartbeat: the steps of ranks that are suspected or dead do not count") {
-    steps_of_the_silent_do_not_count();
-}
-
-TEST_CASE("heartbeat: who has said nothing yet is no straggler, and suspected if it never does") {
-    has_said_nothing_yet();
-}
-
-TEST_CASE("heartbeat costs a message from each rank to each other one in an interval") {
-    in_one_thread([] {
-        for (const int p : {1, 2, 3, 5}) {
-            for (const Ms every : {10ms, 30ms, 250ms}) {
-                const Ms period = every == 10ms ? 100ms : every == 30ms ? 120ms : 250ms;
-                HeartbeatScene scene(p, with_misses(5));
-                for (int rank = 0; rank < p; ++rank) {
-                    scene.looks_every(rank, every);
+    worlds({4}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            for (int round = 0; round < 6; ++round) {
+                scene.pass(round == 0 ? 55ms : 50ms);
+                for (const auto& [rank, steps] : {std::pair{0, 4}, {1, 4}, {2, 4}, {3, 1}}) {
+                    scene.step(rank) += steps;
                 }
-                scene.pass(1000ms);
-                REQUIRE(scene.is({}));
-                for (int src = 0; src < p; ++src) {
-                    for (int dst = 0; dst < p; ++dst) {
-                        std::vector<Ms> right;
-                        for (Ms at(src); src != dst && at < 1000ms; at += period) {
-                            right.push_back(at);
-                        }
-                        INFO(
-                            "all look every " << text_of(every) << "; rank " << src
-                                              << " begins heartbeats to rank " << dst
-                        );
-                        REQUIRE(text_of(scene.network.edge(src, dst).begun) == text_of(right));
-                    }
+                if (round == 2) {
+                    scene.stop(2);  // at 255 ms; it has said step 8
                 }
+                scene.pass(50ms);
             }
-        }
+        });
+        CHECK(scene.is({
+            {{0, 2}, {{510ms, suspected}}},
+            {{1, 2}, {{501ms, straggler}, {511ms, suspected}}},
+            {{3, 2}, {{503ms, suspected}}},
+            {{0, 3}, {{410ms, straggler}}},
+            {{1, 3}, {{401ms, straggler}}},
+            {{3, 3}, {{403ms, straggler}}},
+        }));
     });
 }
 
-TEST_CASE("heartbeat: a rank that takes no more messages holds nobody up, and has one on its way") {
-    in_one_thread([] {
-        HeartbeatScene scene(3);
-        scene.pass(253ms);
+TEST_CASE("heartbeat: a rank that runs ahead makes no stragglers of two or more others") {
+    worlds({2, 3, 4, 5}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(455ms);
+            scene.step(1) = 1000;
+            scene.pass(500ms);
+        });
+        const Story of_two = {
+            {{0, 0}, {{510ms, straggler}}},
+            {{1, 0}, {{461ms, straggler}}},
+        };
+        REQUIRE(scene.is(world.size() == 2 ? of_two : Story{}));
+    });
+}
+
+TEST_CASE("heartbeat: the steps of ranks that are suspected or dead do not count") {
+    for (const bool die : {false, true}) {
+        INFO("ranks 3 and 4 " << (die ? "die" : "stand still") << " at 255 ms");
+        worlds({5}, [&](World& world) {
+            Scene scene(world);
+            scene.play([&] {
+                scene.pass(155ms);
+                scene.steps({11, 11, 0, 6, 6});  // rank 2 is 6 behind the median
+                scene.pass(100ms);
+                for (const int rank : {3, 4}) {
+                    die ? world.kill(rank) : scene.stop(rank);
+                }
+                scene.pass(500ms);
+            });
+            Story right;
+            for (const int rank : {0, 1, 2}) {
+                const Ms at = Ms(rank) + (die ? 260ms : 510ms);
+                const Health end = die ? dead : suspected;
+                right[{rank, 2}] = {{at, straggler}};  // now 11
+                right[{rank, 3}] = {{at, end}};
+                right[{rank, 4}] = {{at, end}};
+            }
+            REQUIRE(scene.is(right));
+        });
+    }
+}
+
+TEST_CASE(
+    "heartbeat: a rank that has said nothing yet is no straggler, and suspected if it never does"
+) {
+    worlds({3}, [](World& world) {
+        Scene scene(world);
+        scene.steps({1000, 1000, 1000});  // a run that goes on from a snapshot
         scene.stop(2);
-        scene.network.edge(0, 2).is_full = true;
-        scene.step(0) = 1;
-        scene.pass(500ms);
-        scene.step(0) = 2;
-        scene.pass(500ms);
-        {
-            INFO("heartbeats of rank 0 that have not left for rank 2");
-            CHECK(scene.network.edge(0, 2).held.size() == 1);
-        }
-        scene.network.open(0, 2);
-        scene.go_on(2);
-        scene.pass(10ms);
-        CHECK(text_of(scene.last(2, 0)) == "alive, step 1, silent for 0 ms");
-        scene.pass(300ms);
+        scene.play([&] {
+            scene.pass(195ms);
+            must_be(
+                words(scene.last(0, 2)), "alive, no step, silent for 190 ms", "rank 2 to rank 0"
+            );
+            scene.pass(500ms);
+        });
+        CHECK(scene.is({
+            {{0, 2}, {{300ms, suspected}}},
+            {{1, 2}, {{301ms, suspected}}},
+        }));
+    });
+}
+
+TEST_CASE("heartbeat costs a message from each rank to each other one in an interval") {
+    for (const auto& [every, period] : {std::pair{10ms, 100ms}, {30ms, 120ms}, {250ms, 250ms}}) {
+        INFO("all look every " << text(every));
+        worlds({1, 2, 3, 5}, [&](World& world) {
+            Scene scene(world, with_misses(5));
+            for (int rank = 0; rank < world.size(); ++rank) {
+                scene.looks_every(rank, every);
+            }
+            scene.play([&] { scene.pass(995ms); });
+            REQUIRE(scene.is({}));
+            for (int i = 0; i < world.size() * world.size(); ++i) {
+                const int src = i / world.size();
+                const int dst = i % world.size();
+                std::vector<Ms> right;
+                for (Ms at(src); src != dst && at < 995ms; at += period) {
+                    right.push_back(at);
+                }
+                INFO("rank " << src << " begins heartbeats to rank " << dst);
+                REQUIRE(text(world.edge(src, dst).begun) == text(right));
+            }
+        });
+    }
+}
+
+TEST_CASE("heartbeat: a rank that takes no more messages holds no other up, and has one on its way"
+) {
+    worlds({3}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            scene.stop(2);
+            world.edge(0, 2).is_full = true;
+            scene.step(0) = 1;
+            scene.pass(500ms);
+            scene.step(0) = 2;
+            scene.pass(500ms);
+            must_be(
+                world.edge(0, 2).mail.size(), 1U,
+                "the number of heartbeats of rank 0 that have not left for rank 2"
+            );
+            world.open(0, 2);
+            scene.go_on(2);
+            scene.pass(10ms);
+            must_be(words(scene.last(2, 0)), "alive, step 1, silent for 0 ms", "rank 0 to rank 2");
+            scene.pass(300ms);
+        });
         CHECK(scene.is({
             {{0, 2}, {{510ms, suspected}, {1270ms, alive}}},
             {{1, 2}, {{511ms, suspected}, {1271ms, alive}}},
         }));
         CHECK(scene.last(2, 0).step == 2);
         INFO("heartbeats of rank 0 to rank 1, which takes all");
-        CHECK(scene.network.edge(0, 1).begun.size() == 16);
+        CHECK(world.edge(0, 1).messages == 16);
     });
 }
 
-TEST_CASE("heartbeat leaves at most one receive posted for each other rank") {
-    in_one_thread([] {
-        HeartbeatScene scene(3);
-        scene.pass(253ms);
-        scene.stop(2);
-        scene.pass(1000ms);
-        scene.go_on(2);
-        scene.pass(500ms);
-        for (int src = 0; src < 3; ++src) {
-            for (int dst = 0; dst < 3; ++dst) {
-                INFO("receives that rank " << dst << " has posted for rank " << src);
-                CHECK(scene.network.edge(src, dst).posted.size() <= 1);
-            }
+TEST_CASE("heartbeat leaves at most one receive posted for each other rank, in its own group") {
+    worlds({3}, [](World& world) {
+        Scene scene(world);
+        scene.play([&] {
+            scene.pass(255ms);
+            scene.stop(2);
+            scene.pass(1000ms);
+            scene.go_on(2);
+            scene.pass(500ms);
+        });
+        for (int i = 0; i < 9; ++i) {
+            INFO("receives that rank " << i % 3 << " has posted for rank " << i / 3);
+            const auto& posted = world.edge(i / 3, i % 3).posted;
+            CHECK(posted.size() <= 1);
+            CHECK(std::ranges::all_of(posted, [](const auto& one) { return one.group == kGroup; }));
         }
     });
 }
 
 TEST_CASE("heartbeat: looks of ranks that stop, go on, die, and whose clocks jump, by chance") {
-    lives_of_ranks();
+    std::map<Health, long> seen;
+    on_one([&] {
+        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+            INFO("seed " << seed);
+            World world(2 + static_cast<int>(seed % 4), seed);
+            const int misses = 2 + static_cast<int>(seed % 3);
+            Scene scene(world, with_misses(misses));
+            Rules rules(world, scene, misses);
+            scene.before = [&](int rank) { rules.look(rank); };
+            scene.after = [&](int rank, const std::vector<RankHealth>& got) {
+                for (std::size_t other = 0; other < got.size(); ++other) {
+                    ++seen[got[other].health];
+                    must_be(
+                        words(got[other]), words(rules.expected(rank)[other]),
+                        text("rank ", other, " to rank ", rank)
+                    );
+                }
+            };
+            std::uint64_t drawn = 0;
+            const auto draw = [&](int end) {
+                return static_cast<int>(seeded_bits(seed, drawn++) % static_cast<unsigned>(end));
+            };
+            const auto something_happens = [&] {
+                const int rank = draw(world.size());
+                const int other = draw(world.size());
+                const int what = draw(48);
+                if (what < 12) {
+                    scene.stop(rank);
+                } else if (what < 24) {
+                    scene.go_on(rank);
+                } else if (what < 30) {
+                    scene.skew(rank) += Ms(draw(4000) - 2000);
+                } else if (what < 36) {
+                    scene.looks_every(rank, draw(2) == 0 ? kLook : 170ms);
+                } else if (what < 47) {
+                    world.edge(rank, other).delay = Ms(draw(500));
+                } else if (rules.is_heard(rank)) {
+                    world.kill(rank);
+                }
+            };
+            scene.play([&] {
+                scene.pass(15ms);
+                for (int change = 0; change < 60; ++change) {
+                    something_happens();
+                    for (int rank = 0; rank < world.size(); ++rank) {
+                        const bool goes_back = draw(20) == 0;  // to a snapshot
+                        scene.step(rank) += goes_back ? -15 : draw(6);
+                    }
+                    scene.pass(10ms * (2 + draw(8)));
+                }
+            });
+        }
+        for (const Health health : {alive, straggler, suspected, dead}) {
+            INFO(words(health) << ": " << seen[health] << " times");
+            CHECK(seen[health] >= 50);
+        }
+    });
 }
 
 TEST_CASE("heartbeat refuses settings that make no sense") {
-    in_one_thread([] {
+    on_one([] {
+        World world(2);
+        WorldTransport transport(world, 0);
+        WorldClock clock(world, 0);
         const HeartbeatSettings wrong[] = {
             {.interval = 0ms}, {.interval = -1ms}, {.misses = 1}, {.misses = 0}, {.max_lag = -1}};
         for (const HeartbeatSettings& settings : wrong) {
             INFO(
-                "interval " << text_of(settings.interval) << ", misses " << settings.misses
+                "interval " << text(settings.interval) << ", misses " << settings.misses
                             << ", max_lag " << settings.max_lag
             );
-            CHECK_THROWS_AS(HeartbeatScene(2, settings), std::invalid_argument);
+            CHECK(thrown_as([&] {
+                      const Heartbeat one(transport, kGroup, clock, settings);
+                  }) == kInvalidArgument);
         }
     });
 }
 
 TEST_CASE("heartbeat on processes: one is stopped, and suspected; it goes on, and lives; it leaves"
 ) {
-    stopped_process();
+    constexpr std::uint32_t kWords = 9;  // group of what ranks tell each other besides
+    constexpr int kLooks = 1000;         // of a millisecond or more each
+    on_one([=] {
+        const Processes run = on_transport(2, [=](Transport& transport, int rank, int) {
+            SteadyClock clock;
+            Heartbeat heartbeat(transport, 3, clock, {.interval = 20ms, .misses = 3});
+            const auto look = [&] {  // at the other one; rank 1 is behind
+                clock.sleep(1ms);
+                return heartbeat.look(rank == 0 ? 100 : 0).at(rank == 0 ? 1 : 0);
+            };
+            pid_t pid = getpid();
+            const auto place = std::as_writable_bytes(std::span(&pid, 1));
+            if (rank == 1) {
+                while (!look().step) {
+                }
+                transport.send(place, 0, kWords, 1);
+                raise(SIGSTOP);
+                {
+                    INFO("the process that was stopped takes rank 0 for");
+                    CHECK(words(look()) == "alive, step 100, silent for 0 ms");
+                }
+                const Request leave = transport.irecv({}, 0, kWords, 2);
+                while (!transport.test(leave)) {
+                    look();
+                }
+                return;
+            }
+            const Request stops = transport.irecv(place, 1, kWords, 1);
+            while (!transport.test(stops)) {
+                look();
+            }
+            int looks = 0;
+            while (look().health != suspected && looks < kLooks) {
+                ++looks;
+            }
+            {
+                INFO("looks, 1 ms or more apart; 3 intervals of 20 ms are too long a silence");
+                CHECK(looks < kLooks);
+            }
+            do {  // again and again: it may not have come to its stop yet
+                kill(pid, SIGCONT);
+            } while (look().health != straggler);
+            transport.send({}, 1, kWords, 2);
+            while (look().health != dead) {
+            }
+        });
+        CHECK(run.passed);
+    });
 }

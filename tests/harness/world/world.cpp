@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kLooks = 20'000;  // of one rank, while nothing moves and no time passes
 constexpr std::size_t kSeeds = 3;
+constexpr int kNoRank = -1;  // what happens meanwhile
 
 // As a REQUIRE in that line.
 void fail_at(std::source_location line, const std::string& what) {
@@ -320,6 +321,9 @@ void World::play_as(const Make& make, const Body& body, std::source_location at)
             kill(rank);
         });
     }
+    if (meanwhile) {
+        plots.emplace_back([this] { happen(); });
+    }
     time.run(plots);
     for (auto& place : places_) {
         place.reset();  // nothing moves any more
@@ -349,10 +353,20 @@ void World::live_as(int rank, const Make& make, const Body& body) {
     }
 }
 
+void World::happen() {
+    try {
+        meanwhile();
+    } catch (const Broken& error) {
+        fail(kNoRank, error.what(), error.at);
+    } catch (const std::exception& error) {
+        fail(kNoRank, error.what(), {});
+    }
+}
+
 // The first that goes wrong is told. The others need not wait for it.
 void World::fail(int rank, const std::string& what, std::optional<std::source_location> at) {
     if (wrong_.empty()) {
-        wrong_ = text("at ", time.now(), ", rank ", rank, ": ", what);
+        wrong_ = text("at ", time.now(), rank == kNoRank ? "" : text(", rank ", rank), ": ", what);
         at_ = at;
     }
     for (int other = 0; other < p_; ++other) {

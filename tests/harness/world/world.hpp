@@ -189,6 +189,9 @@ class World {
     std::map<int, Ms> dies = {};   // ranks, and when
     Ms patience{0};                // a clock that asks later than this ends the play; 0: 16 s / p
 
+    /// Runs beside the ranks, in their time: "sleep, kill one, sleep". Its must() ends the play as theirs do.
+    std::function<void()> meanwhile = {};
+
     /// Called before a rank sends or receives: it may kill.
     std::function<void(int rank, const char* call, int other, std::size_t bytes)> before =
         [](int, const char*, int, std::size_t) {};
@@ -204,6 +207,7 @@ class World {
 
     void play_as(const Make& make, const Body& body, std::source_location at);
     void live_as(int rank, const Make& make, const Body& body);
+    void happen();
     void fail(int rank, const std::string& what, std::optional<std::source_location> at);
     [[nodiscard]] std::string picture() const;
     [[nodiscard]] Ms arrival(const Edge& on, std::size_t bytes, std::uint32_t group, int tag);

@@ -1,5 +1,4 @@
-// One node's way to the store of a job: it counts the calls, and others may go on before each; a
-// test may cut it.
+// A thread's way to a store: it counts the calls, and a test may do something before and after each.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,8 @@
 
 namespace dist::harness {
 
-class NodeStore : public Store {
+/// Before each call another thread may go on.
+class HookedStore : public Store {
   public:
     using Hook = std::function<void(long number)>;
 
@@ -27,7 +27,7 @@ class NodeStore : public Store {
     long calls = 0;
     std::int64_t most_keys = 0;  // that there were after a call
 
-    NodeStore(Store& shared, VirtualTime& time) : shared_(shared), time_(time) {}
+    HookedStore(Store& shared, VirtualTime& time) : shared_(shared), time_(time) {}
 
     void set(const std::string& key, const std::string& value) override {
         through([&] {
