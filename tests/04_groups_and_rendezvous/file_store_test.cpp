@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -466,7 +465,7 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
         const fs::path path = fresh_path();
         const OpenStore open = opens(path);
         open()->set("key", "1");
-        const std::map<std::string, std::function<void(Store&)>> changes = {
+        const std::vector<std::pair<std::string, std::function<void(Store&)>>> changes = {
             {"set", [](Store& store) { store.set("key", "1"); }},
             {"add", [](Store& store) { store.add("key", 0); }},
             {"compare_set", [](Store& store) { store.compare_set("key", "1", "1"); }},
@@ -482,7 +481,7 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
             CHECK(caller.end().how == kReturned);
         }
         open()->set("key", "1");
-        const std::map<std::string, std::function<void(Store&)>> reads = {
+        const std::vector<std::pair<std::string, std::function<void(Store&)>>> reads = {
             {"get", [](Store& store) { store.get("key"); }},
             {"check", [](Store& store) { store.check({"key"}); }},
             {"wait", [](Store& store) { store.wait({"key"}, kPatient); }},
