@@ -1,325 +1,398 @@
-// What distributed_optimizer must do: step as the local optimizer does, by one call to each owner.
+// What distributed_optimizer must do: step as the local optimizer does, by one call to each owner. Ranks are those of a world, then
+// processes.
 #include "exercises/09_rpc/distributed_optimizer.hpp"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
-#include <memory>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tests/09_rpc/owned_parameters.hpp"
+#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
+#include "tests/09_rpc/counted.hpp"
+#include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
 namespace {
 
-using Ms = std::chrono::milliseconds;
+using Tensors = std::vector<at::Tensor>;
+using Options = nn::OptimizerOptions;
 
-/// Runs a body with several seeds: what comes when, and who goes on first.
-void with_seeds(const std::function<void(std::uint64_t seed)>& body) {
-    on_ranks_each(
-        {1}, [](int) { return 3; },
-        [&](const Communicator&, std::size_t number) {
-            const std::uint64_t seed = number + 1;
-            INFO("seed " << seed);
-            body(seed);
-        }
+constexpr int kRanks = 3;
+
+const std::vector<Options> kOptimizers = {
+    {.rate = 0.1},
+    {.rate = 0.1, .momentum = 0.9},
+    {.rate = 0.05, .weight_decay = 0.01, .momentum = 0.8, .nesterov = true},
+    {.kind = Options::Kind::adamw, .rate = 0.01, .weight_decay = 0.1},
+    {.kind = Options::Kind::adamw, .rate = 0.02, .beta1 = 0.7, .beta2 = 0.95, .epsilon = 1e-3}};
+
+const std::vector<RemoteParameter> kAll = {{2, "b"}, {0, "a"}, {1, "a"},
+                                           {1, "b"}, {0, "b"}, {2, "a"}};
+
+std::string name_of(const Options& options) {
+    const bool is_sgd = options.kind == Options::Kind::sgd;
+    return text(
+        is_sgd ? "sgd, momentum " : "adamw, beta1 ", is_sgd ? options.momentum : options.beta1,
+        ", weight decay ", options.weight_decay
     );
 }
 
-/// Whether all parameters are as after these steps of one trainer in one process.
-void agree_with_steps(
-    const OwnerWorld& world, const Options& options, const std::vector<ContextId>& contexts
-) {
-    for (int owner = 0; owner < world.size(); ++owner) {
-        LocalTraining local(owner);
-        local.add_trainer(0, options);
-        for (const ContextId context : contexts) {
-            local.step(0, context, world);
-        }
-        const Comparison result = local.agrees(world);
-        CHECK(result);
+Tensors first_weights(int rank) {
+    return {filled({2, 3}, rank, 1).requires_grad_(), filled({5}, rank, 2).requires_grad_()};
+}
+
+/// The gradient of a parameter in a context: some numbers that only they have.
+at::Tensor gradient_in(ContextId context, int owner, std::size_t i, at::IntArrayRef shape) {
+    const auto salt = static_cast<std::uint64_t>(context) * 100 + i;
+    return filled(shape, owner, salt).div(7);
+}
+
+struct OwnerPlace : CountedPlace {
+    using CountedPlace::CountedPlace;
+
+    std::unique_ptr<ParameterOwner> owner;
+};
+
+/// Ranks that own parameters "a" and "b" each, with gradients that the test puts into contexts.
+struct Owners {
+    explicit Owners(World& its_world) : world(its_world) { world.slowest = 3ms; }
+
+    /// These ranks do this, and the others serve.
+    void play(
+        const std::map<int, std::function<void(OwnerPlace& me)>>& bodies,
+        std::source_location line = std::source_location::current()
+    ) {
+        world.play<OwnerPlace>(
+            [&](OwnerPlace& me) {
+                me.owner = std::make_unique<ParameterOwner>(
+                    me.rpc, [this, rank = me.rank](ContextId id) { return gradients(rank, id); }
+                );
+                const Tensors& own = parameters[static_cast<std::size_t>(me.rank)];
+                me.owner->add("a", own[0]);
+                me.owner->add("b", own[1]);
+                me.sleep(1ms);  // all own their parameters
+                if (const auto body = bodies.find(me.rank); body != bodies.end()) {
+                    body->second(me);
+                }
+                me.agent->shutdown();
+            },
+            line
+        );
     }
+
+    Gradients gradients(int rank, ContextId context) {
+        at_step(rank, context);
+        steps[rank].push_back(context);
+        Gradients all;
+        for (std::size_t i = 0; i < 2; ++i) {
+            const at::Tensor& parameter = parameters[static_cast<std::size_t>(rank)][i];
+            if (has_gradient(context, rank, i)) {
+                all[parameter] = gradient_in(context, rank, i, parameter.sizes());
+            }
+        }
+        return all;
+    }
+
+    /// Whether all parameters are as after these steps in one process, with an optimizer for each trainer. By owner: the contexts
+    /// by which it stepped, and the trainers.
+    [[nodiscard]] Comparison have_stepped(
+        const std::map<int, Options>& trainers,
+        const std::function<std::vector<std::pair<int, ContextId>>(int owner)>& order
+    ) const {
+        for (int owner = 0; owner < kRanks; ++owner) {
+            Tensors local = first_weights(owner);
+            std::map<int, nn::Optimizer> optimizers;
+            for (const auto& [trainer, options] : trainers) {
+                optimizers.emplace(trainer, nn::Optimizer(options, local));
+            }
+            for (const auto& [trainer, context] : order(owner)) {
+                for (std::size_t i = 0; i < 2; ++i) {
+                    local[i].mutable_grad() = has_gradient(context, owner, i)
+                                                  ? gradient_in(context, owner, i, local[i].sizes())
+                                                  : at::Tensor();
+                }
+                optimizers.at(trainer).step();
+            }
+            for (std::size_t i = 0; i < 2; ++i) {
+                const at::Tensor& own = parameters[static_cast<std::size_t>(owner)][i];
+                if (const Comparison is_right = same(elements(own), elements(local[i]));
+                    !is_right) {
+                    return {
+                        false, text(
+                                   "parameter ", i == 0 ? "a" : "b", " of rank ", owner, ": ",
+                                   is_right.text
+                               )};
+                }
+            }
+        }
+        return {};
+    }
+
+    /// The same, of rank 0's steps alone.
+    [[nodiscard]] Comparison have_stepped(
+        const Options& options, const std::vector<ContextId>& contexts
+    ) const {
+        return have_stepped({{0, options}}, [&](int) {
+            std::vector<std::pair<int, ContextId>> order;
+            for (const ContextId context : contexts) {
+                order.emplace_back(0, context);
+            }
+            return order;
+        });
+    }
+
+    World& world;
+    std::vector<Tensors> parameters = {first_weights(0), first_weights(1), first_weights(2)};
+    std::map<int, std::vector<ContextId>> steps = {};  // by owner: contexts, in their order
+    std::function<bool(ContextId context, int owner, std::size_t i)> has_gradient =
+        [](ContextId, int, std::size_t) { return true; };
+    /// Called when an owner is asked for its gradients.
+    std::function<void(int owner, ContextId context)> at_step = [](int, ContextId) {};
+};
+
+void owners(const std::function<void(Owners& all)>& body) {
+    worlds({kRanks}, [&](World& world) {
+        Owners all(world);
+        body(all);
+    });
+}
+
+/// A trainer that makes steps 1, 2, ... with all parameters.
+std::function<void(OwnerPlace& me)> steps(const Options& options, ContextId n) {
+    return [=](OwnerPlace& me) {
+        DistributedOptimizer optimizer(me.rpc, options, kAll);
+        for (ContextId context = 1; context <= n; ++context) {
+            optimizer.step(context);
+        }
+    };
+}
+
+/// Which rank's error comes out of the call, and its reason. Then all calls are through.
+std::string blamed(OwnerPlace& me, const std::function<void()>& call) {
+    std::string error = "nothing";
+    try {
+        call();
+    } catch (const RemoteError& thrown) {
+        error = text("rank ", thrown.rank(), ": ", thrown.reason());
+    }
+    must(me.rpc.open().empty(), "it throws, and ", me.rpc.open());
+    return error;
 }
 
 }  // namespace
 
 TEST_CASE("steps are those of the local optimizer, to the last bit") {
-    with_seeds([](std::uint64_t seed) {
-        for (const Options& options : kOptimizers) {
+    for (const Options& options : kOptimizers) {
+        owners([&](Owners& all) {
             INFO(name_of(options));
-            OwnerWorld world(seed);
-            world.on_rank_0([&] {
-                DistributedOptimizer optimizer(world.rpc(0), options, kAll);
-                for (ContextId context = 1; context <= 4; ++context) {
-                    optimizer.step(context);
-                }
-            });
-            agree_with_steps(world, options, {1, 2, 3, 4});
-        }
-    });
+            all.play({{0, steps(options, 4)}});
+            CHECK(all.have_stepped(options, {1, 2, 3, 4}));
+        });
+    }
 }
 
 TEST_CASE("a step is one call to each owner, and so is the beginning") {
-    on_ranks({1}, [](const Communicator&) {
-        OwnerWorld world;
-        world.on_rank_0([&] {
-            const auto& calls = world.network.calls;
-            DistributedOptimizer optimizer(world.rpc(0), {}, {{1, "a"}, {2, "a"}, {1, "b"}});
-            INFO("parameters a and b of rank 1, and a of rank 2");
-            CHECK(calls.size() == 2);
+    owners([](Owners& all) {
+        std::multiset<int> made;
+        std::multiset<int> stepped;
+        const auto rank_0 = [&](OwnerPlace& me) {
+            me.rpc.begins = [&](int to, const std::string&) { made.insert(to); };
+            DistributedOptimizer optimizer(me.rpc, {}, {{1, "a"}, {2, "a"}, {1, "b"}});
+            me.rpc.begins = [&](int to, const std::string&) { stepped.insert(to); };
             optimizer.step(1);
-            CHECK(calls.size() == 4);
-            for (const BegunCall& call : calls) {
-                CHECK(call.to != 0);
-            }
-        });
-        CHECK(world.steps[1] == std::vector<ContextId>{1});
+        };
+        all.play({{0, rank_0}});
+        INFO("parameters a and b of rank 1, and a of rank 2; these ranks are called");
+        CHECK(made == std::multiset{1, 2});
+        CHECK(stepped == std::multiset{1, 2});
+        CHECK(all.steps[1] == std::vector<ContextId>{1});
     });
 }
 
 TEST_CASE("all owners step at a time") {
-    on_ranks({1}, [](const Communicator&) {
-        OwnerWorld world;
-        world.at_step = [&](int, ContextId) { world.network.time.sleep(Ms(100)); };
+    owners([](Owners& all) {
+        all.at_step = [&](int, ContextId) { all.world.time.sleep(100ms); };
         Ms spent{0};
-        world.on_rank_0([&] {
-            DistributedOptimizer optimizer(world.rpc(0), {}, {{1, "a"}, {2, "a"}});
-            const Ms begin = world.network.time.now();
+        const auto rank_0 = [&](OwnerPlace& me) {
+            DistributedOptimizer optimizer(me.rpc, {}, {{1, "a"}, {2, "a"}});
+            const Ms begin = me.now();
             optimizer.step(1);
-            spent = world.network.time.now() - begin;
-        });
-        INFO("two owners, of which each takes 100 ms; the step takes " << spent.count() << " ms");
-        CHECK(spent >= Ms(100));
-        CHECK(spent < Ms(150));
+            spent = me.now() - begin;
+        };
+        all.play({{0, rank_0}});
+        INFO("two owners, of which each takes 100 ms; the step takes " << text(spent));
+        CHECK(spent >= 100ms);
+        CHECK(spent < 150ms);
     });
 }
 
 TEST_CASE("a parameter without a gradient in the context stays as it is, whatever its .grad() is") {
-    with_seeds([](std::uint64_t seed) {
-        for (const Options& options : kOptimizers) {
+    for (const Options& options : kOptimizers) {
+        owners([&](Owners& all) {
             INFO(name_of(options));
-            OwnerWorld world(seed);
             INFO("four steps; in the second and the fourth one only a of rank 1 has a gradient");
-            world.has_gradient = [](ContextId context, int owner, std::size_t i) {
+            all.has_gradient = [](ContextId context, int owner, std::size_t i) {
                 return context % 2 == 1 || (owner == 1 && i == 0);
             };
             const at::Tensor decoy = at::ones({5}).mul(1000);
-            world.parameters(1)[1].mutable_grad() = decoy;
-            world.on_rank_0([&] {
-                DistributedOptimizer optimizer(world.rpc(0), options, kAll);
-                for (ContextId context = 1; context <= 4; ++context) {
-                    optimizer.step(context);
-                }
-            });
-            agree_with_steps(world, options, {1, 2, 3, 4});
+            const Tensors& of_1 = all.parameters[1];
+            of_1[1].mutable_grad() = decoy;
+            all.play({{0, steps(options, 4)}});
+            CHECK(all.have_stepped(options, {1, 2, 3, 4}));
             INFO("b of rank 1 has a .grad() of its own");
-            CHECK(world.parameters(1)[1].grad().is_same(decoy));
+            CHECK(of_1[1].grad().is_same(decoy));
             CHECK(elements(decoy) == std::vector<float>(5, 1000));
-            CHECK_FALSE(world.parameters(1)[0].grad().defined());
-            CHECK(world.parameters(1)[0].requires_grad());
-        }
-    });
+            CHECK_FALSE(of_1[0].grad().defined());
+            CHECK(of_1[0].requires_grad());
+        });
+    }
 }
 
 TEST_CASE("only the parameters that were named are stepped") {
-    on_ranks({1}, [](const Communicator&) {
-        OwnerWorld world;
-        world.on_rank_0([&] {
-            DistributedOptimizer optimizer(world.rpc(0), {}, {{1, "b"}});
-            optimizer.step(1);
-        });
-        world.has_gradient = [](ContextId, int owner, std::size_t i) {
-            return owner == 1 && i == 1;
+    owners([](Owners& all) {
+        const auto rank_0 = [](OwnerPlace& me) {
+            DistributedOptimizer(me.rpc, {}, {{1, "b"}}).step(1);
         };
-        agree_with_steps(world, {}, {1});
+        all.play({{0, rank_0}});
+        all.has_gradient = [](ContextId, int owner, std::size_t i) { return owner == 1 && i == 1; };
+        CHECK(all.have_stepped({}, {1}));
     });
 }
 
 TEST_CASE("a step that fails on an owner throws when all have answered, and the next one is as ever"
 ) {
-    with_seeds([](std::uint64_t seed) {
+    owners([](Owners& all) {
         const Options options = {.rate = 0.1, .momentum = 0.9};
-        OwnerWorld world(seed);
-        world.at_step = [&](int owner, ContextId context) {
+        all.at_step = [&](int owner, ContextId context) {
             if (context == 2 && owner == 1) {
                 throw std::runtime_error("no such context today");
             }
             if (context == 4 && owner != 0) {
-                world.network.time.sleep(Ms(owner == 1 ? 40 : 0));
+                all.world.time.sleep(owner == 1 ? 40ms : 0ms);
                 throw std::runtime_error("nor on this day");
             }
-            world.network.time.sleep(Ms(20 * owner));
+            all.world.time.sleep(Ms(20 * owner));
         };
-        int blamed = -1;
-        int blamed_of_two = -1;
-        std::string reason;
-        Comparison all_through;
-        world.on_rank_0([&] {
-            DistributedOptimizer optimizer(world.rpc(0), options, kAll);
+        std::string of_2;
+        std::string of_4;
+        const auto rank_0 = [&](OwnerPlace& me) {
+            DistributedOptimizer optimizer(me.rpc, options, kAll);
             optimizer.step(1);
-            try {
-                optimizer.step(2);
-            } catch (const RemoteError& error) {
-                blamed = error.rank();
-                reason = error.reason();
-            }
-            all_through = world.network.all_through();
+            of_2 = blamed(me, [&] { optimizer.step(2); });
             optimizer.step(3);
-            try {
-                optimizer.step(4);
-            } catch (const RemoteError& error) {
-                blamed_of_two = error.rank();
-            }
-        });
-        INFO("in the second step rank 1 throws; rank 2 takes 40 ms longer. Then step() throws");
-        CHECK(blamed == 1);
-        CHECK(reason == "no such context today");
-        CHECK(all_through);
+            of_4 = blamed(me, [&] { optimizer.step(4); });
+        };
+        all.play({{0, rank_0}});
+        {
+            INFO("in the second step rank 1 throws; rank 2 takes 40 ms longer. Then step() throws");
+            CHECK(of_2 == "rank 1: no such context today");
+        }
         {
             INFO("in the fourth step ranks 2 and 1 throw, in this order: step() blames rank 1");
-            CHECK(blamed_of_two == 1);
+            CHECK(of_4 == "rank 1: nor on this day");
         }
         INFO("who throws has not taken the second step, or the fourth, and the others have");
-        world.has_gradient = [](ContextId context, int owner, std::size_t) {
+        all.has_gradient = [](ContextId context, int owner, std::size_t) {
             return (context != 2 || owner != 1) && (context != 4 || owner == 0);
         };
-        agree_with_steps(world, options, {1, 2, 3, 4});
+        CHECK(all.have_stepped(options, {1, 2, 3, 4}));
     });
 }
 
 TEST_CASE(
     "an optimizer that an owner refuses throws when all have answered; another one can be made"
 ) {
-    with_seeds([](std::uint64_t seed) {
-        OwnerWorld world(seed);
-        int blamed = -1;
-        std::string reason;
-        Comparison all_through;
-        world.on_rank_0([&] {
-            try {
-                const DistributedOptimizer bad(world.rpc(0), {}, {{2, "a"}, {0, "b"}, {1, "c"}});
-            } catch (const RemoteError& error) {
-                blamed = error.rank();
-                reason = error.reason();
-            }
-            all_through = world.network.all_through();
-            DistributedOptimizer good(world.rpc(0), {}, kAll);
-            good.step(1);
-        });
-        INFO("rank 1 has no parameter \"c\". Then the constructor throws: " << reason);
-        CHECK(blamed == 1);
-        CHECK(reason.find("c") != std::string::npos);
-        CHECK(all_through);
-        agree_with_steps(world, {}, {1});
+    owners([](Owners& all) {
+        std::string error;
+        const auto rank_0 = [&](OwnerPlace& me) {
+            error = blamed(me, [&] {
+                const DistributedOptimizer bad(me.rpc, {}, {{2, "a"}, {0, "b"}, {1, "c"}});
+            });
+            steps({}, 1)(me);
+        };
+        all.play({{0, rank_0}});
+        INFO("rank 1 has no parameter \"c\". Then the constructor throws: " << error);
+        CHECK(error.starts_with("rank 1: "));
+        CHECK(error.find("c", 8) != std::string::npos);
+        CHECK(all.have_stepped({}, {1}));
     });
 }
 
 TEST_CASE("no parameter, or one that is named twice, is refused before any call") {
-    on_ranks({1}, [](const Communicator&) {
-        OwnerWorld world;
-        world.on_rank_0([&] {
+    owners([](Owners& all) {
+        const auto rank_0 = [](OwnerPlace& me) {
             const auto refuses = [&](const std::vector<RemoteParameter>& parameters) {
-                CHECK_THROWS_AS(
-                    DistributedOptimizer(world.rpc(0), {}, parameters), std::invalid_argument
+                const auto make = [&] { DistributedOptimizer(me.rpc, {}, parameters); };
+                must_be(
+                    thrown_as(make), "std::invalid_argument",
+                    text("what an optimizer of ", parameters.size(), " parameters throws")
                 );
-                CHECK(world.network.calls.empty());
+                must(me.rpc.begun.empty(), "a call was made before the refusal");
             };
             refuses({});
             refuses({{1, "a"}, {2, "a"}, {1, "a"}});
-            CHECK_THROWS_AS(world.owner(1).add("a", at::ones({2})), std::invalid_argument);
-        });
+            must_be(
+                thrown_as([&] { me.owner->add("a", at::ones({2})); }), "std::invalid_argument",
+                "what a second parameter of a name throws"
+            );
+        };
+        all.play({{0, rank_0}});
     });
 }
 
 TEST_CASE("two trainers at the same time: each step is whole, and each has a momentum of its own") {
-    with_seeds([](std::uint64_t seed) {
-        for (const Options& first : kOptimizers) {
+    for (const Options& first : kOptimizers) {
+        owners([&](Owners& all) {
             const std::map<int, Options> trainers = {{0, first}, {2, kOptimizers[1]}};
-            OwnerWorld world(seed);
-            const auto train = [&](int rank) {
-                DistributedOptimizer optimizer(world.rpc(rank), trainers.at(rank), kAll);
+            const auto train = [&](OwnerPlace& me) {
+                DistributedOptimizer optimizer(me.rpc, trainers.at(me.rank), kAll);
                 for (int step = 1; step <= 5; ++step) {
-                    optimizer.step(10 * (rank + 1) + step);
+                    optimizer.step(10 * (me.rank + 1) + step);
                 }
             };
-            const Comparison ended = world.run({{0, [&] { train(0); }}, {2, [&] { train(2); }}});
-            CHECK(ended);
+            all.play({{0, train}, {2, train}});
             INFO("rank 0 with " << name_of(first) << ", rank 2 with " << name_of(kOptimizers[1]));
-            for (int owner = 0; owner < world.size(); ++owner) {
-                LocalTraining local(owner);
-                for (const auto& [trainer, options] : trainers) {
-                    local.add_trainer(trainer, options);
-                }
-                CHECK(world.steps[owner].size() == 10);
-                for (const ContextId context : world.steps[owner]) {
-                    local.step(static_cast<int>(context / 10 - 1), context, world);
-                }
-                const Comparison result = local.agrees(world);
-                CHECK(result);
+            for (int owner = 0; owner < kRanks; ++owner) {
+                CHECK(all.steps[owner].size() == 10);
             }
-        }
-    });
+            CHECK(all.have_stepped(trainers, [&](int owner) {
+                std::vector<std::pair<int, ContextId>> order;
+                for (const ContextId context : all.steps[owner]) {
+                    order.emplace_back(static_cast<int>(context / 10 - 1), context);
+                }
+                return order;
+            }));
+        });
+    }
 }
 
 TEST_CASE("an owner that has died is an error that names it, when all others have answered") {
-    on_ranks({1}, [](const Communicator&) {
-        OwnerWorld world;
-        world.at_step = [&](int owner, ContextId) { world.network.time.sleep(Ms(20 * owner)); };
-        std::string text;
-        world.on_rank_0([&] {
-            DistributedOptimizer optimizer(world.rpc(0), {}, kAll);
-            world.network.kill(1);
-            try {
-                optimizer.step(1);
-            } catch (const Error& error) {
-                text = error.what();
-            }
-        });
-        CHECK(text == "rank 1 has died");
-        world.has_gradient = [](ContextId, int owner, std::size_t) { return owner != 1; };
-        agree_with_steps(world, {}, {1});
+    owners([](Owners& all) {
+        all.at_step = [&](int owner, ContextId) { all.world.time.sleep(Ms(20 * owner)); };
+        std::string error;
+        const auto rank_0 = [&](OwnerPlace& me) {
+            DistributedOptimizer optimizer(me.rpc, {}, kAll);
+            all.world.kill(1);
+            error = error_of([&] { optimizer.step(1); });
+        };
+        all.play({{0, rank_0}});
+        CHECK(error.starts_with("rank 1 has died"));
+        all.has_gradient = [](ContextId, int owner, std::size_t) { return owner != 1; };
+        CHECK(all.have_stepped({}, {1}));
     });
 }
 
-TEST_CASE("forward, backward and step across ranks train as one process does") {
-    with_seeds([](std::uint64_t seed) {
+TEST_CASE("on processes forward, backward and step across ranks train as one process does") {
+    on_one([] {
         const Options options = {.rate = 0.01, .momentum = 0.5};
         const auto weights = [](int rank) { return filled({3}, rank, 9).requires_grad_(); };
-        CallWorld world(2, seed);
-        std::vector<std::unique_ptr<DistAutograd>> autograds;
-        std::vector<std::unique_ptr<ParameterOwner>> owners;
-        Tensors own;
-        for (int rank = 0; rank < 2; ++rank) {
-            autograds.push_back(std::make_unique<DistAutograd>(world.rpc(rank)));
-            DistAutograd& autograd = *autograds.back();
-            own.push_back(weights(rank));
-            owners.push_back(std::make_unique<ParameterOwner>(
-                world.rpc(rank), [&autograd](ContextId id) { return autograd.gradients(id); }
-            ));
-            owners.back()->add("w", own.back());
-            autograd.define("layer", [w = own.back()](const Tensors& in) {
-                return Tensors{in[0].mul(w).tanh()};
-            });
-        }
-        const Comparison ended = world.run(
-            {{0,
-              [&] {
-                  DistributedOptimizer optimizer(world.rpc(0), options, {{0, "w"}, {1, "w"}});
-                  for (int step = 0; step < 3; ++step) {
-                      const ContextId context = autograds[0]->new_context();
-                      const at::Tensor h = filled({3}, step, 3).mul(own[0]);
-                      autograds[0]->backward(
-                          context, {autograds[0]->call(1, "layer", {h})[0].sum()}
-                      );
-                      optimizer.step(context);
-                      autograds[0]->release(context);
-                  }
-              }}}
-        );
-        CHECK(ended);
         const Tensors local = {weights(0), weights(1)};
         nn::Optimizer optimizer(options, local);
         for (int step = 0; step < 3; ++step) {
@@ -327,10 +400,30 @@ TEST_CASE("forward, backward and step across ranks train as one process does") {
             filled({3}, step, 3).mul(local[0]).mul(local[1]).tanh().sum().backward();
             optimizer.step();
         }
-        for (std::size_t i = 0; i < 2; ++i) {
-            INFO("w of rank " << i << " after three steps");
-            const Comparison result = same(elements(own[i]), elements(local[i]));
-            CHECK(result);
-        }
+        const Processes run = on_transport(2, [&](Transport& transport, int rank, int) {
+            SteadyClock clock;
+            RpcAgent agent(transport, 1, clock);
+            DistAutograd autograd(agent);
+            ParameterOwner owner(agent, [&](ContextId id) { return autograd.gradients(id); });
+            const at::Tensor own = weights(rank);
+            owner.add("w", own);
+            autograd.define("layer", [&](const Tensors& in) {
+                return Tensors{in[0].mul(own).tanh()};
+            });
+            if (rank == 0) {
+                DistributedOptimizer distributed(agent, options, {{0, "w"}, {1, "w"}});
+                for (int step = 0; step < 3; ++step) {
+                    const ContextId context = autograd.new_context();
+                    const at::Tensor h = filled({3}, step, 3).mul(own);
+                    autograd.backward(context, {autograd.call(1, "layer", {h})[0].sum()});
+                    distributed.step(context);
+                    autograd.release(context);
+                }
+            }
+            agent.shutdown();
+            INFO("w of rank " << rank << " after three steps");
+            CHECK(same(elements(own), elements(local[static_cast<std::size_t>(rank)])));
+        });
+        CHECK(run.passed);
     });
 }

@@ -1,14 +1,16 @@
-// parameter_server: first the table, by plain calls; then workers and servers that are threads of a
-// virtual time, whose calls are late, and of which one dies.
+// parameter_server: first the table, by plain calls; then workers and servers on the ranks of a world, of which one dies; then on
+// processes.
 #include "exercises/09_rpc/parameter_server.hpp"
 
 #include <array>
 #include <cmath>
 #include <numeric>
 
-#include "tests/09_rpc/parameter_server_deaths.hpp"
-#include "tests/09_rpc/parameter_server_refusals.hpp"
-#include "tests/09_rpc/parameter_server_scene.hpp"
+#include "exercises/01_point_to_point/chunk_bounds.hpp"
+#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
+#include "tests/09_rpc/counted.hpp"
+#include "tests/09_rpc/training.hpp"
+#include "tests/harness/words/throws.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -29,25 +31,23 @@ struct Tried {
 
     void pull(int worker, std::int64_t version) {
         told.emplace_back("nothing");
-        const auto note = [this, place = told.size() - 1](
-                              std::span<const float> given, const std::exception_ptr& error
-                          ) { told[place] = error ? text_of(error) : version_of(given); };
-        table.pull(worker, version, note);
+        table.pull(
+            worker, version,
+            [this, place = told.size() - 1](
+                std::span<const float> given, const std::exception_ptr& error
+            ) { told[place] = error ? text_of(error) : version_of(given); }
+        );
     }
 
     static std::string text_of(const std::exception_ptr& error) {
-        try {
-            std::rethrow_exception(error);
-        } catch (const Error& thrown) {
-            return thrown.what();
-        }
+        return error_of([&] { std::rethrow_exception(error); });
     }
 
     // By its values.
     [[nodiscard]] std::string version_of(std::span<const float> given) const {
         for (int version = 0; version < 9; ++version) {
             if (same(given, trained(kLength, workers, version))) {
-                return "version " + std::to_string(version);
+                return text("version ", version);
             }
         }
         return "a row that is no version";
@@ -62,19 +62,253 @@ struct Tried {
 
 using Told = std::vector<std::string>;
 
-void on_one_rank(const std::function<void()>& test) {
-    on_ranks({1}, [&](const Communicator&) { test(); });
+enum class Moment { begins, has_pulled, has_pushed };
+
+/// p workers, and s servers. Rank 0 is neither. Workers have the next ranks, the last one first; then come the servers.
+struct Training {
+    struct Worker {
+        int last = -1;  // version that it pulled
+        std::string error = {};
+        long most_open = 0;
+    };
+    struct Server {
+        int steps = 0;
+        Row row = {};
+        Tallies ran = {};
+    };
+
+    Training(int its_p, int its_s, std::size_t its_n)
+        : p(its_p),
+          s(its_s),
+          n(its_n),
+          workers(static_cast<std::size_t>(p)),
+          servers(static_cast<std::size_t>(s)),
+          busy(p) {}
+
+    [[nodiscard]] int worker_rank(int worker) const { return p - worker; }
+    [[nodiscard]] int server_rank(int server) const { return p + 1 + server; }
+    [[nodiscard]] Chunk share(int server) const { return chunk_bounds(n, s, server); }
+
+    void play(World& world, std::source_location line = std::source_location::current()) {
+        world.slowest = 3ms;
+        world.play<CountedPlace>(
+            [this](CountedPlace& me) {
+                me.agent->set_timeout(400ms);
+                if (1 <= me.rank && me.rank <= p) {
+                    work(me, p - me.rank);
+                } else if (me.rank > p) {
+                    serve(me, me.rank - p - 1);
+                } else {
+                    me.agent->shutdown();
+                }
+            },
+            line
+        );
+    }
+
+    /// Whether this is the last version that the worker could pull, and the error that it was told of then.
+    [[nodiscard]] Comparison ends(int worker, int last, const std::string& error) const {
+        const Worker& one = workers.at(static_cast<std::size_t>(worker));
+        const std::string name = text("worker ", worker, ", on rank ", worker_rank(worker), ": ");
+        if (one.error.empty() != error.empty() || one.error.find(error) == std::string::npos) {
+            return {
+                false,
+                text(name, "it must be told \"", error, "\", and is told \"", one.error, "\"")};
+        }
+        return {
+            one.last == last,
+            text(name, "its last version is ", one.last, ", and it can have ", last)};
+    }
+
+    /// Whether all went well on all ranks.
+    [[nodiscard]] Comparison went_well() const {
+        for (int worker = 0; worker < p; ++worker) {
+            if (Comparison end = ends(worker, steps, ""); !end) {
+                return end;
+            }
+        }
+        const Row right = trained(n, p, steps);
+        for (int i = 0; i < s; ++i) {
+            const Server& one = servers[static_cast<std::size_t>(i)];
+            const Comparison is_right =
+                same(one.row, std::span(right).subspan(share(i).begin, share(i).size()));
+            if (!is_right || one.steps != steps) {
+                return {false, text("server ", i, ": ", one.steps, " steps. ", is_right.text)};
+            }
+        }
+        return {};
+    }
+
+    int p;
+    int s;
+    std::size_t n;
+    int steps = 3;
+    Ms servers_begin{0};
+    std::function<Ms(int worker, int step)> computes = [](int, int) { return 1ms; };
+    std::function<bool(int worker, int step)> leaves = [](int, int) { return false; };
+    std::function<void(Place& me, int worker, int step, Moment moment)> at =
+        [](Place&, int, int, Moment) {};
+    std::vector<Worker> workers;
+    std::vector<Server> servers;
+
+  private:
+    // A rank that has died trains no more.
+    struct Busy {
+        explicit Busy(int& its_count) : count(its_count) {}
+        Busy(const Busy&) = delete;
+        Busy& operator=(const Busy&) = delete;
+        ~Busy() { --count; }
+        int& count;
+    };
+
+    void work(CountedPlace& me, int number) {
+        std::vector<int> ranks(servers.size());
+        std::iota(ranks.begin(), ranks.end(), p + 1);
+        std::unique_ptr<ParameterClient> client;
+        {
+            const Busy working(busy);
+            client = std::make_unique<ParameterClient>(me.rpc, ranks, n, me.clock);
+            train(me, number, *client);
+            workers[static_cast<std::size_t>(number)].most_open = me.rpc.most_open;
+        }
+        me.serve_until([&] { return busy == 0; });
+        client->leave();
+        me.agent->shutdown();
+    }
+
+    void train(CountedPlace& me, int number, ParameterClient& client) {
+        Worker& self = workers[static_cast<std::size_t>(number)];
+        Row row(n, -1);
+        Row before;
+        try {
+            for (int step = 0; !leaves(number, step); ++step) {
+                at(me, number, step, Moment::begins);
+                before = row;
+                client.pull(step, row);
+                const Comparison is_right = same(row, trained(n, p, step));
+                must(bool(is_right), "worker ", number, ", version ", step, ": ", is_right.text);
+                self.last = step;
+                before = row;
+                if (step == steps) {
+                    break;
+                }
+                at(me, number, step, Moment::has_pulled);
+                me.sleep(computes(number, step));
+                client.push(step, gradient_of(number, row));
+                at(me, number, step, Moment::has_pushed);
+            }
+            client.leave();
+        } catch (const Error& error) {
+            self.error = error.what();
+            must(row == before, "the pull that failed has changed the parameters");
+        }
+    }
+
+    void serve(CountedPlace& me, int number) {
+        Server& self = servers[static_cast<std::size_t>(number)];
+        const Row all = first_row(n);
+        const Chunk part = share(number);
+        self.row.assign(
+            all.begin() + static_cast<long>(part.begin), all.begin() + static_cast<long>(part.end)
+        );
+        me.sleep(servers_begin);
+        SynchronousTable table(self.row, p, [&](std::span<float> row, std::span<const float> mean) {
+            ++self.steps;
+            sgd(row, mean);
+        });
+        std::vector<int> ranks;
+        for (int worker = 0; worker < p; ++worker) {
+            ranks.push_back(worker_rank(worker));
+        }
+        ParameterServer server(me.rpc, table, ranks);
+        for (int idle = 0; server.serve(); me.sleep(1ms)) {
+            idle = busy > 0 ? 0 : idle + 1;
+            must(idle < 50, "serve() says that a worker is still there, and all have left");
+        }
+        self.ran = me.rpc.ran;
+        me.agent->shutdown();
+    }
+
+    int busy;  // workers that train
+};
+
+/// Worlds of p workers and s servers.
+void trainings(
+    int p, int s, std::size_t n, const std::function<void(World& world, Training& training)>& body
+) {
+    worlds({1 + p + s}, [&](World& world) {
+        INFO(p << " workers, " << s << " servers, n = " << n);
+        Training training(p, s, n);
+        body(world, training);
+    });
 }
+
+/// Three workers, of which each dies in turn at that moment. The others have version `last`, and are told.
+void die_at(Moment moment, int at_step, int last) {
+    for (int dying = 0; dying < 3; ++dying) {
+        trainings(3, 2, kLength, [&](World& world, Training& training) {
+            const int rank = training.worker_rank(dying);
+            INFO("worker " << dying << ", on rank " << rank << ", dies in step " << at_step);
+            training.at = [&](Place& me, int worker, int step, Moment now) {
+                if (worker == dying && step == at_step && now == moment) {
+                    world.kill(me.rank);
+                    world.live(me.rank);
+                }
+            };
+            training.play(world);
+            for (int worker = 0; worker < 3; ++worker) {
+                if (worker != dying) {
+                    REQUIRE(training.ends(worker, last, text("rank ", rank, " has died")));
+                }
+            }
+        });
+    }
+}
+
+/// Rank 2 is a server with 4 parameters, and rank 1 is its worker.
+struct ByHand {
+    Row row = first_row(4);
+    int steps = 0;
+
+    void play(
+        const std::vector<int>& servers,
+        std::size_t n,
+        const std::function<void(CountedPlace& me, ParameterClient& client)>& worker,
+        const std::function<void(CountedPlace& me)>& other = [](CountedPlace&) {}
+    ) {
+        World world(3);
+        world.play<CountedPlace>([&](CountedPlace& me) {
+            if (me.rank == 0) {
+                other(me);
+                me.agent->shutdown();
+            } else if (me.rank == 1) {
+                ParameterClient client(me.rpc, servers, n, me.clock);
+                worker(me, client);
+                client.leave();
+                me.agent->shutdown();
+            } else {
+                const auto step = [&](std::span<float> weights, std::span<const float> mean) {
+                    ++steps;
+                    sgd(weights, mean);
+                };
+                SynchronousTable table(row, 1, step);
+                ParameterServer server(me.rpc, table, {1});
+                me.until([&] { return !server.serve(); });
+                me.agent->shutdown();
+            }
+        });
+    }
+};
 
 }  // namespace
 
 TEST_CASE("the table takes a step when all workers have pushed, once, in whatever order they come"
 ) {
-    on_one_rank([] {
+    on_one([] {
         std::array<int, 3> order{};
         std::iota(order.begin(), order.end(), 0);
         do {
-            INFO("workers push in this order: " << order[0] << " " << order[1] << " " << order[2]);
+            INFO("workers push in this order: " << text(order));
             Tried tried(3);
             for (int step = 0; step < 3; ++step) {
                 const Row before = tried.row;
@@ -85,16 +319,15 @@ TEST_CASE("the table takes a step when all workers have pushed, once, in whateve
                 }
                 REQUIRE(tried.table.version() == step + 1);
                 REQUIRE(tried.steps == step + 1);
-                const Comparison result = same(tried.row, trained(kLength, 3, step + 1));
                 INFO("the mean is (g0 + g1 + g2) / 3, added up in this order");
-                REQUIRE(result);
+                REQUIRE(same(tried.row, trained(kLength, 3, step + 1)));
             }
         } while (std::ranges::next_permutation(order).found);
     });
 }
 
 TEST_CASE("the table gives each reader the version that it asks for, when it is there") {
-    on_one_rank([] {
+    on_one([] {
         INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.pull(0, 0);
@@ -121,7 +354,7 @@ TEST_CASE("the table gives each reader the version that it asks for, when it is 
 }
 
 TEST_CASE("the table refuses a push that fits nowhere, and then goes on") {
-    on_one_rank([] {
+    on_one([] {
         CHECK_THROWS_AS(Tried(0), std::invalid_argument);
         Tried tried(3);
         tried.push(1, 0);
@@ -140,13 +373,12 @@ TEST_CASE("the table refuses a push that fits nowhere, and then goes on") {
         tried.push(0, 0);
         refused("a step that was taken", 0, 0, kLength);
         CHECK(tried.steps == 1);
-        const Comparison result = same(tried.row, trained(kLength, 3, 1));
-        CHECK(result);
+        CHECK(same(tried.row, trained(kLength, 3, 1)));
     });
 }
 
 TEST_CASE("the table tells all that wait for a worker that is gone, at once") {
-    on_one_rank([] {
+    on_one([] {
         INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.push(0, 0);
@@ -163,7 +395,7 @@ TEST_CASE("the table tells all that wait for a worker that is gone, at once") {
 }
 
 TEST_CASE("what a worker has pushed counts, also if it is gone then") {
-    on_one_rank([] {
+    on_one([] {
         INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.push(0, 0);
@@ -181,7 +413,7 @@ TEST_CASE("what a worker has pushed counts, also if it is gone then") {
 }
 
 TEST_CASE("the table tells who wants a version that a gone worker cannot help to make, at once") {
-    on_one_rank([] {
+    on_one([] {
         INFO("what the readers were given, in the order of their calls");
         Tried tried(3);
         tried.push(2, 0);
@@ -200,7 +432,7 @@ TEST_CASE("the table tells who wants a version that a gone worker cannot help to
 }
 
 TEST_CASE("the mean of -0 is -0") {
-    on_one_rank([] {
+    on_one([] {
         Row row(1);
         bool is_negative = false;
         SynchronousTable table(row, 2, [&](std::span<float>, std::span<const float> mean) {
@@ -213,97 +445,229 @@ TEST_CASE("the mean of -0 is -0") {
 }
 
 TEST_CASE("workers and servers train as one process does, bit for bit") {
-    struct Case {
-        int p;
-        int s;
-        std::size_t n;
+    const auto train = [](int p, int s, std::size_t n) {
+        trainings(p, s, n, [&](World& world, Training& training) {
+            training.computes = [&](int worker, int) {
+                return world.seed == 0 ? 5ms : Ms(3 * worker);
+            };
+            training.play(world);
+            REQUIRE(training.went_well());
+        });
     };
-    for (const Case& one : std::vector<Case>{
-             {1, 1, 1}, {2, 1, 7}, {3, 1, 50}, {1, 2, 5}, {2, 2, 7}, {3, 2, 11}, {2, 3, 50}}) {
-        with_seeds([&](std::uint64_t seed) {
-            INFO(one.p << " workers, " << one.s << " servers, n = " << one.n);
-            ParameterScene scene(one.p, one.s, one.n, seed);
-            for (Worker& worker : scene.workers) {
-                worker.computes = Ms(seed == 0 ? 5 : 3 * (&worker - scene.workers.data()));
-            }
-            REQUIRE(scene.play());
-            REQUIRE(scene.all_well());
+    train(1, 1, 1);
+    train(3, 1, 50);
+    train(3, 2, 11);
+    train(2, 3, 50);
+}
+
+TEST_CASE("fewer parameters than servers, and none at all: training goes on") {
+    for (const std::size_t n : {0, 1, 2}) {
+        trainings(2, 3, n, [](World& world, Training& training) {
+            training.play(world);
+            REQUIRE(training.went_well());
         });
     }
 }
 
-TEST_CASE("fewer parameters than servers, and none at all: training goes on") {
-    with_seeds([](std::uint64_t seed) {
-        for (const std::size_t n : {0, 1, 2}) {
-            INFO("2 workers, 3 servers, n = " << n);
-            ParameterScene scene(2, 3, n, seed);
-            REQUIRE(scene.play());
-            REQUIRE(scene.all_well());
-        }
-    });
-}
-
 TEST_CASE("a step costs a push and a pull of each server, and 2pn/S floats for each of them") {
-    on_one_rank([] {
-        for (const int s : {1, 2, 3}) {
-            constexpr long kWorkers = 2;
-            INFO(kWorkers << " workers, " << s << " servers, n = 11, 3 steps, and a last pull");
-            ParameterScene scene(2, s, 11);
-            REQUIRE(scene.play());
-            for (int i = 0; i < s; ++i) {
-                const auto rank =
-                    static_cast<std::size_t>(scene.server_rank(static_cast<std::size_t>(i)));
-                const Served& served = scene.network.served[rank];
-                const auto share =
-                    static_cast<long>(scene.share(static_cast<std::size_t>(i)).size());
-                INFO("server " << i << ", whose share is " << share);
-                const std::map<std::string, long> calls{
-                    {kPush, kWorkers * 3}, {kPull, kWorkers * 4}};
-                CHECK(served.calls == calls);
-                CHECK(served.bytes_in == kWorkers * (3 * (4 * share + 8) + 4L * 8));
-                CHECK(served.bytes_out == kWorkers * 16 * share);
-            }
+    trainings(2, 3, 11, [](World& world, Training& training) {
+        INFO("3 steps, and a last pull");
+        training.play(world);
+        for (int i = 0; i < 3; ++i) {
+            const auto share = static_cast<long>(training.share(i).size());
+            const Tallies& ran = training.servers[static_cast<std::size_t>(i)].ran;
+            INFO("server " << i << ", whose share is " << share);
+            CHECK(ran.size() == 2);
+            CHECK(ran.at(kPush) == Tally{2L * 3, 2 * 3 * (4 * share + 8), 0});
+            CHECK(ran.at(kPull) == Tally{2L * 4, 2L * 4 * 8, 2 * 4 * 4 * share});
         }
     });
 }
 
 TEST_CASE("a push, and a pull, is under way to all servers at the same time") {
-    on_one_rank([] {
-        ParameterScene scene(1, 3, 11);
-        REQUIRE(scene.play());
+    trainings(1, 3, 11, [](World& world, Training& training) {
+        training.play(world);
         INFO("calls of one server after the other wait 3 times");
-        CHECK(scene.workers[0].most_calls == 3);
+        CHECK(training.workers[0].most_open == 3);
     });
 }
 
 TEST_CASE("the client refuses a row that has not n elements before any call") {
-    on_one_rank(refuse_rows);
+    on_one([] {
+        ByHand().play({2}, 4, [](CountedPlace& me, ParameterClient& client) {
+            const auto refused = [&](const char* what, const std::function<void()>& call) {
+                must_be(thrown_as(call), "std::invalid_argument", text("what ", what, " throws"));
+            };
+            Row row(5, 9);
+            refused("push of 5 for 4", [&] { client.push(0, row); });
+            refused("push of 3 for 4", [&] { client.push(0, Row(3)); });
+            refused("pull of 5 for 4", [&] { client.pull(0, row); });
+            must(me.rpc.begun.empty(), "a call was made before the refusal");
+        });
+        // one server in the place of two, whose shares are 4 and 3
+        ByHand().play({2, 2}, 7, [](CountedPlace&, ParameterClient& client) {
+            Row row(7, 9);
+            must(
+                !error_of([&] { client.pull(0, row); }).empty(),
+                "is not refused: a row of 4 floats for 3"
+            );
+            must(row == Row(7, 9), "a pull that failed has changed the row");
+            must(
+                !error_of([&] { client.push(0, row); }).empty(),
+                "is not refused: a push of 3 floats for 4"
+            );
+        });
+    });
 }
 
 TEST_CASE("a server refuses what is no gradient, and who is no worker, and goes on") {
-    on_one_rank(refuse_calls);
+    on_one([] {
+        const auto refused = [](CountedPlace& me, const char* what, const char* function,
+                                const Bytes& arguments) {
+            const std::string end = end_of(me.rpc, me.rpc.rpc_async(2, function, arguments));
+            must(
+                end.starts_with("RemoteError"), "is not refused: ", what, ". It ends by \"", end,
+                "\""
+            );
+        };
+        ByHand scene;
+        scene.play(
+            {2}, 4,
+            [&](CountedPlace& me, ParameterClient& client) {
+                Bytes torn = arguments_of(0, Row(4));
+                torn.pop_back();
+                refused(me, "a push without a step", kPush, Bytes(7));
+                refused(me, "a push of three floats and three bytes", kPush, torn);
+                refused(me, "a push of 3 floats", kPush, arguments_of(0, Row(3)));
+                refused(me, "a push of 5 floats", kPush, arguments_of(0, Row(5)));
+                refused(me, "a pull without a step", kPull, Bytes(7));
+                me.serve_until(30ms);
+                client.push(0, Row(4, 1));
+                refused(me, "a pull of a version that is gone", kPull, arguments_of(0));
+                must(
+                    !error_of([&] { client.push(0, Row(4)); }).empty(),
+                    "is not refused: a second push"
+                );
+                Row now(4);
+                client.pull(1, now);
+                must(now == Row{0.75F, 1.75F, 2.75F, 3.75F}, "the row is wrong then: ", now);
+            },
+            [&](CountedPlace& me) {
+                refused(me, "a push of no worker", kPush, arguments_of(0, Row(4)));
+                refused(me, "a pull of no worker", kPull, arguments_of(0));
+            }
+        );
+        CHECK(scene.steps == 1);
+    });
 }
 
 TEST_CASE("a worker that dies is named to all that wait for it") {
-    with_seeds(lose_a_worker);
+    die_at(Moment::begins, 0, 0);
+    die_at(Moment::begins, 1, 1);
+    die_at(Moment::has_pulled, 1, 1);
 }
 
 TEST_CASE("what a worker has pushed before it died counts") {
-    with_seeds(lose_a_worker_that_has_pushed);
+    die_at(Moment::has_pushed, 1, 2);
 }
 
 TEST_CASE("a worker that leaves is named to those that it leaves behind") {
-    with_seeds(leave_early);
+    trainings(3, 2, kLength, [](World& world, Training& training) {
+        training.leaves = [](int worker, int step) { return worker == 1 && step == 1; };
+        training.play(world);
+        REQUIRE(training.ends(1, 0, ""));
+        const std::string end = text("rank ", training.worker_rank(1), " has left");
+        REQUIRE(training.ends(0, 1, end));
+        REQUIRE(training.ends(2, 1, end));
+    });
 }
 
 TEST_CASE("who leaves before a server asks has left") {
-    with_seeds(leave_before_it_asks);
+    trainings(2, 1, kLength, [](World& world, Training& training) {
+        training.steps = 0;
+        training.servers_begin = 10ms;
+        training.leaves = [](int worker, int) { return worker == 0; };
+        training.play(world);
+        REQUIRE(training.ends(0, -1, ""));
+    });
 }
 
 TEST_CASE("a server that dies is named to all workers, and changes no row of theirs") {
-    with_seeds(lose_a_server);
+    for (const Moment moment : {Moment::begins, Moment::has_pulled, Moment::has_pushed}) {
+        for (const int dying : {0, 1}) {
+            trainings(3, 2, kLength, [&](World& world, Training& training) {
+                training.computes = [](int worker, int) {
+                    constexpr std::array kMs = {1ms, 8ms, 20ms};
+                    return kMs.at(static_cast<std::size_t>(worker));
+                };
+                const int rank = training.server_rank(dying);
+                INFO("server " << dying << ", on rank " << rank << ", dies in step 1");
+                training.at = [&](Place&, int worker, int step, Moment now) {
+                    if (worker == 0 && step == 1 && now == moment) {
+                        world.kill(rank);
+                    }
+                };
+                training.play(world);
+                const std::string end = text("rank ", rank, " has died");
+                REQUIRE(training.ends(0, moment == Moment::begins ? 0 : 1, end));
+                for (const int worker : {1, 2}) {
+                    const int last = training.workers[static_cast<std::size_t>(worker)].last;
+                    REQUIRE(training.ends(worker, last, end));
+                }
+            });
+        }
+    }
 }
 
+// Two workers wait at both servers for the third one, which takes longer than their deadline.
 TEST_CASE("a server that dies is named at once, also where another one has no answer yet") {
-    with_seeds(lose_a_server_while_others_wait);
+    for (const int dying : {0, 1}) {
+        trainings(3, 2, kLength, [&](World& world, Training& training) {
+            training.computes = [](int worker, int step) {
+                return worker == 2 && step == 1 ? 600ms : 1ms;
+            };
+            const int rank = training.server_rank(dying);
+            INFO("server " << dying << ", on rank " << rank << ", dies; the other one must wait");
+            world.dies[rank] = 100ms;
+            training.play(world);
+            for (int worker = 0; worker < 3; ++worker) {
+                REQUIRE(training.ends(worker, 1, text("rank ", rank, " has died")));
+            }
+        });
+    }
+}
+
+TEST_CASE("on processes workers and servers train as one process does") {
+    on_one([] {
+        constexpr int kSteps = 3;
+        constexpr std::size_t kN = 11;
+        const Processes run = on_transport(4, [](Transport& transport, int rank, int) {
+            SteadyClock clock;
+            RpcAgent agent(transport, 1, clock);
+            if (rank < 2) {
+                ParameterClient client(agent, {2, 3}, kN, clock);
+                Row row(kN);
+                for (int step = 0; step < kSteps; ++step) {
+                    client.pull(step, row);
+                    CHECK(same(row, trained(kN, 2, step)));
+                    client.push(step, gradient_of(rank, row));
+                }
+                client.leave();
+                agent.shutdown();
+            } else {
+                const Row all = first_row(kN);
+                const Row right = trained(kN, 2, kSteps);
+                const Chunk part = chunk_bounds(kN, 2, rank - 2);
+                Row row(all.begin() + long(part.begin), all.begin() + long(part.end));
+                SynchronousTable table(row, 2, sgd);
+                ParameterServer server(agent, table, {0, 1});
+                while (server.serve()) {
+                    clock.sleep(1ms);
+                }
+                agent.shutdown();
+                CHECK(same(row, std::span(right).subspan(part.begin, part.size())));
+            }
+        });
+        CHECK(run.passed);
+    });
 }

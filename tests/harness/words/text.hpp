@@ -62,8 +62,8 @@ struct Condition {
 };
 
 /// Ends what a rank of a world does, and so the play.
-struct Broken : std::runtime_error {
-    Broken(const std::string& text, std::source_location line)
+struct Unmet : std::runtime_error {
+    Unmet(const std::string& text, std::source_location line)
         : std::runtime_error(text), at(line) {}
     std::source_location at;
 };
@@ -72,7 +72,7 @@ struct Broken : std::runtime_error {
 template <class... Values>
 void must(const Condition& condition, const Values&... values) {
     if (!condition.holds) {
-        throw Broken(text(values...), condition.at);
+        throw Unmet(text(values...), condition.at);
     }
 }
 

@@ -342,7 +342,7 @@ void World::live_as(int rank, const Make& make, const Body& body) {
     } catch (const Killed&) {  // as the world wants it
     } catch (const NotImplemented&) {
         throw;
-    } catch (const Broken& error) {
+    } catch (const Unmet& error) {
         fail(rank, error.what(), error.at);
     } catch (const VirtualTime::Endless& error) {
         fail(rank, error.what() + picture(), {});

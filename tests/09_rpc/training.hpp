@@ -10,11 +10,9 @@ namespace dist::harness {
 
 using Row = std::vector<float>;
 
-inline constexpr float kLearningRate = 0.25F;
-
 inline void sgd(std::span<float> row, std::span<const float> gradient) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-        row[i] -= kLearningRate * gradient[i];
+        row[i] -= 0.25F * gradient[i];
     }
 }
 
@@ -40,13 +38,12 @@ inline Row gradient_of(int worker, const Row& row) {
 }
 
 /// The row after so many steps, in one process.
-inline Row trained(std::size_t n, int workers, int steps) {
+inline Row trained(std::size_t n, int workers, std::int64_t steps) {
     Row row = first_row(n);
-    for (int step = 0; step < steps; ++step) {
+    for (std::int64_t step = 0; step < steps; ++step) {
         Row mean(n);
         for (int worker = 0; worker < workers; ++worker) {
-            const Row gradient = gradient_of(worker, row);
-            std::ranges::transform(mean, gradient, mean.begin(), std::plus());
+            std::ranges::transform(mean, gradient_of(worker, row), mean.begin(), std::plus());
         }
         for (float& element : mean) {
             element /= static_cast<float>(workers);
