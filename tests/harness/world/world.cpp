@@ -356,7 +356,7 @@ void World::live_as(int rank, const Make& make, const Body& body) {
 void World::happen() {
     try {
         meanwhile();
-    } catch (const Broken& error) {
+    } catch (const Unmet& error) {
         fail(kNoRank, error.what(), error.at);
     } catch (const std::exception& error) {
         fail(kNoRank, error.what(), {});
