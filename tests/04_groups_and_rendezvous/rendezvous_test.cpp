@@ -20,9 +20,9 @@
 #include "tests/04_groups_and_rendezvous/rendezvous_walk.hpp"
 #include "tests/04_groups_and_rendezvous/store_files.hpp"
 #include "tests/04_groups_and_rendezvous/stores.hpp"
-#include "tests/04_groups_and_rendezvous/watched_store.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/world/virtual_time.hpp"
+#include "tests/harness/world/watched_store.hpp"
 
 using namespace dist;
 using namespace dist::harness;
