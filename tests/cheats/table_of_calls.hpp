@@ -33,9 +33,12 @@ class Table : public Rpc {
 
     void define_async(const std::string& name, AsyncFunction function) override {
         const std::pair place(rank(), size());
-        if (std::exchange(place_, place) != place || !names_.insert(name).second) {  // another world begins
+        if (std::exchange(place_, place) != place ||
+            !names_.insert(name).second) {  // another world begins
             names_ = {name};
-            std::erase_if(calls(), [&](const auto& row) { return std::get<0>(row.first) == rank(); });
+            std::erase_if(calls(), [&](const auto& row) {
+                return std::get<0>(row.first) == rank();
+            });
         }
         rpc_.define_async(
             name,
