@@ -331,7 +331,7 @@ void full_at_any_byte(int full, const Communicator& comm) {
         const Answer got = tried([&] { snapshots.wait(); });
         disk.reset();
         check_thrown(got, "File too large", comm);
-        CHECK(text_of(files_in(folder)) == text_of(before));
+        CHECK(harness::text_of(files_in(folder)) == harness::text_of(before));
         check_snapshot(folder, 1, comm);
     }
 }
