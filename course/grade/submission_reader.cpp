@@ -73,7 +73,8 @@ class SubmissionReader {
         }
         for (const auto& [path, sentence] : notes_) {
             if (!is_the_courses(path)) {
-                submission.notes.push_back((path.empty() ? "" : path + ": ") + sentence);
+                const std::string place = path.empty() ? "" : path + ": ";
+                submission.notes.push_back(place + sentence);
             }
         }
         if (submission.files.empty() && submission.unclear.empty()) {
