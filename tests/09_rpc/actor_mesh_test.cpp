@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "course/runtime/seeded.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/09_rpc/counted.hpp"
+#include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/throws.hpp"
 
 using namespace dist;

@@ -15,8 +15,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "course/nn/with_backward.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/09_rpc/counted.hpp"
+#include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/tensors.hpp"
 #include "tests/harness/words/throws.hpp"
 

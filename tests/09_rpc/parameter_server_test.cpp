@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "exercises/01_point_to_point/chunk_bounds.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/09_rpc/counted.hpp"
 #include "tests/09_rpc/training.hpp"
+#include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/throws.hpp"
 
 using namespace dist;

@@ -17,6 +17,7 @@
 
 #include "tests/09_rpc/reference_walk.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/words/errors.hpp"
 #include "tests/harness/words/text.hpp"
 #include "tests/harness/words/throws.hpp"
 #include "tests/harness/world/world.hpp"
@@ -27,16 +28,6 @@ using namespace dist::harness;
 namespace {
 
 using Lines = std::vector<std::string>;
-
-/// What the Error says that `call` throws; empty: it throws none.
-std::string error_of(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
-}
 
 /// What was said since the last time.
 Comparison said(

@@ -10,9 +10,9 @@
 
 #include "course/runtime/mpi_transport.hpp"
 #include "course/runtime/seeded.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/09_rpc/rpc_place.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/throws.hpp"
 
 using namespace dist;

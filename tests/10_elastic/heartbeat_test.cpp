@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "course/runtime/seeded.hpp"
-#include "tests/04_groups_and_rendezvous/transport_ranks.hpp"
 #include "tests/harness/harness.hpp"
+#include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/throws.hpp"
 #include "tests/harness/world/world.hpp"
 

@@ -1,3 +1,0 @@
-#pragma once
-
-#include "tests/harness/processes/on_transport.hpp"
