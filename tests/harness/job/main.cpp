@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <string>
@@ -29,6 +30,7 @@
 #include <mpi.h>
 
 #include "course/runtime/clock.hpp"
+#include "tests/harness/catch2.hpp"
 #include "tests/harness/checking_thread.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/job/allocations.hpp"
@@ -109,6 +111,10 @@ struct Listener : ListenerBase {
     AssertionAnswer assertionEnded(const Catch::AssertionStats& stats) override {
         const Catch::AssertionResult& result = stats.assertionResult;
         const bool thrown = result.getResultType() == Catch::ResultWas::ThrewException;
+        const auto macro = std::string(result.getTestMacroName());
+        if (thrown && (macro == "CHECK" || macro == "CHECK_FALSE" || macro == "CHECK_NOTHROW")) {
+            caught_by_check = std::current_exception();
+        }
         if (thrown && note_course_exception()) {
             return AssertionAnswer();
         }
