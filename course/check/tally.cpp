@@ -1,8 +1,10 @@
 #include "course/check/tally.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "course/process/error.hpp"
 #include "course/report/report.hpp"
@@ -21,6 +23,20 @@ std::string sentence_of(const TestResult& test) {
         }
     }
     return test.message;
+}
+
+/// The checks that failed, each by its place: what refuses a wrong answer.
+std::vector<std::string> failed_checks(const Result& result) {
+    std::set<std::string> places;
+    for (const TestResult& test : result.tests) {
+        for (const RankResult& rank : test.per_rank) {
+            for (const Failure& failure : rank.failures) {
+                const std::string file = std::filesystem::path(failure.file).filename();
+                places.insert(fmt::format("{}:{}", file, failure.line));
+            }
+        }
+    }
+    return {places.begin(), places.end()};
 }
 
 }  // namespace
@@ -56,7 +72,8 @@ void Tally::trial(const std::string& name, const std::string& what, const Result
     const TestResult* const failed = result.first_failed();
     shown_.push_back(
         {name, what, std::string(name_of(result.status)), failed != nullptr ? failed->name : "",
-         failed != nullptr ? sentence_of(*failed) : result.message, result.duration_s}
+         failed != nullptr ? sentence_of(*failed) : result.message, failed_checks(result),
+         result.duration_s}
     );
 }
 
@@ -132,6 +149,7 @@ std::string Tally::document(const Context& context) const {
              {"state", shown.state},
              {"test", shown.test},
              {"sentence", shown.sentence},
+             {"checks", shown.checks},
              {"seconds", shown.seconds}}
         );
     }

@@ -44,9 +44,10 @@ class Tally {
         std::string name;
         std::string trial;
         std::string state;
-        std::string test;      // the first that failed
-        std::string sentence;  // why
-        double seconds = 0;    // from its start to its verdict
+        std::string test;                 // the first that failed
+        std::string sentence;             // why
+        std::vector<std::string> checks;  // that failed, by file and line
+        double seconds = 0;               // from its start to its verdict
     };
 
     std::FILE* out_;

@@ -50,7 +50,7 @@ split_into_blocks() { # FILE...
 
 # Long work on a slow machine tells how far it is; that is no part of a lesson.
 without_progress() {
-    grep -vE '^((building( the command)?|simulating|proving on) [0-9]+.*|Building the stack for SimGrid|  +[0-9]+ s  .*)$'
+    grep -vE '^((building( the command)?|simulating|proving on) [0-9]+.*|Building the stack for SimGrid|  +[0-9]+ s  .*|waits for .*, which builds here)$'
 }
 
 # Prints standard input with each line that matches the expected one replaced by it.
