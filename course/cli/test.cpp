@@ -94,8 +94,9 @@ std::vector<Part> quick_parts(const Context& context) {
          Document::check}};
 }
 
-/// Other answers, wrong and right, and sanitizers take hours: a fortnight has all of them.
-constexpr int kDays = 14;
+/// Other answers, wrong and right, and sanitizers take hours: a week has all answers, a fortnight all of both.
+constexpr int kWeek = 7;
+constexpr int kDays = 2 * kWeek;
 
 /// The longest of the course's own tests have one of these labels each: turn_1, turn_2, turn_3.
 constexpr int kTurns = 3;
@@ -155,11 +156,14 @@ Part score_of(const Context& context, const Share& share) {
 
 std::vector<Part> all_parts(const Context& context, const Share& share) {
     const std::string self = (context.root / "shardlings").string();
-    const std::string text = fmt::format("{}/{}", share.which, share.of);
+    const Share answers =
+        share.of == 1 ? share : Share{.which = (share.which - 1) % kWeek + 1, .of = kWeek};
+    const std::string text = fmt::format("{}/{}", answers.which, answers.of);
     std::vector<Part> parts = {
         unit_tests_of(context, share),
         {"check",
-         "Every exercise: stub, solution, and " + part_of(share, "other answers, wrong and right"),
+         "Every exercise: stub, solution, and " +
+             part_of(answers, "other answers, wrong and right"),
          {self, "check", "--mutants", "--share", text, "--json"},
          Document::check},
         sanitizers_of(context, share),
@@ -325,7 +329,7 @@ void test(Context& context, bool all, const std::string& share) {
     if (!all) {
         fmt::print(
             "./shardlings test --all adds {} longer tests of the course, {} other answers, right "
-            "and wrong (a fourteenth of them each day), solutions under sanitizers, "
+            "and wrong (a seventh of them each day), solutions under sanitizers, "
             "and the lessons' outputs. It takes about 40 minutes on two cores.\n",
             tests_with(context, "course") - tests_with(context, "quick"), sum.left_out
         );
@@ -345,7 +349,7 @@ void add_test(Command& app, Context& context) {
     command.add_flag(
         "--all", *all,
         "For authors: also the long tests, the lessons' outputs, solutions under sanitizers, and "
-        "the known other answers, wrong and right, of which each day has another fourteenth"
+        "the known other answers, wrong and right, of which each day has another seventh"
     );
     auto share = std::make_shared<std::string>();
     command.add_option(

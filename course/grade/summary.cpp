@@ -25,10 +25,10 @@ std::vector<std::string> notes_on(
         }
     }
     for (const auto& dates : {due ? due->exceptions : Dates(), due ? due->handed_in : Dates()}) {
-        for (const auto& [name, date] : dates) {
-            if (std::ranges::find(handed_in.submissions, name, &Submission::name) ==
-                handed_in.submissions.end()) {
-                all.push_back(name + ": has a date in " + file + ", and no submission");
+        for (const auto& date : dates) {
+            const auto is_its = [&](const Submission& one) { return one.name == date.first; };
+            if (std::ranges::none_of(handed_in.submissions, is_its)) {
+                all.push_back(date.first + ": has a date in " + file + ", and no submission");
             }
         }
     }

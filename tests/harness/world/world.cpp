@@ -213,7 +213,9 @@ World::World(int p, std::uint64_t its_seed)
       places_(is_dead_.size()) {}
 
 Edge& World::edge(int src, int dst) {
-    return edges_.at(static_cast<std::size_t>(src * p_ + dst));
+    return edges_.at(
+        static_cast<std::size_t>(src) * is_dead_.size() + static_cast<std::size_t>(dst)
+    );
 }
 
 long World::messages() const {
