@@ -216,17 +216,11 @@ struct ActorPlace : CountedPlace {
     std::unique_ptr<ActorMesh> mesh;
 };
 
-void brings(
-    const std::string& got,
-    const std::string& expected,
-    std::source_location line = std::source_location::current()
-) {
+void brings(const std::string& got, const std::string& expected, TestLine line = TestLine::here()) {
     must({got == expected, line}, "a call brings \"", got, "\". It has to be \"", expected, "\"");
 }
 
-void says_deadlock(
-    const std::string& got, std::source_location line = std::source_location::current()
-) {
+void says_deadlock(const std::string& got, TestLine line = TestLine::here()) {
     const bool does =
         got.find(" failed: ") != std::string::npos && got.find("]: deadlock") != std::string::npos;
     must({does, line}, "a call brings \"", got, "\". It has to say \"deadlock\"");
@@ -235,12 +229,7 @@ void says_deadlock(
 using Drivers = std::map<int, std::function<void(ActorPlace& me)>>;  // by rank
 
 /// All ranks spawn the actors; then drivers call them.
-void play(
-    World& world,
-    Cast& cast,
-    const Drivers& drivers,
-    std::source_location line = std::source_location::current()
-) {
+void play(World& world, Cast& cast, const Drivers& drivers, TestLine line = TestLine::here()) {
     INFO(kLegend);
     world.play<ActorPlace>(
         [&](ActorPlace& me) {
@@ -269,7 +258,7 @@ void three(
     const std::vector<Cast::Spawn>& spawns,
     const std::function<void(World& world)>& set,
     const Drivers& drivers,
-    std::source_location line = std::source_location::current()
+    TestLine line = TestLine::here()
 ) {
     worlds({3}, [&](World& world) {
         world.slowest = 2ms;

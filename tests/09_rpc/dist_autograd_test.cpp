@@ -326,7 +326,7 @@ class Ranks {
     /// These ranks do this, and the others serve.
     void play(
         const std::map<int, std::function<void(AutogradPlace& me)>>& bodies,
-        std::source_location line = std::source_location::current()
+        TestLine line = TestLine::here()
     ) {
         world.play<AutogradPlace>(
             [&](AutogradPlace& me) {
@@ -351,13 +351,12 @@ class Ranks {
     }
 
     void on_rank_0(
-        const std::function<void(AutogradPlace& me)>& body,
-        std::source_location line = std::source_location::current()
+        const std::function<void(AutogradPlace& me)>& body, TestLine line = TestLine::here()
     ) {
         play({{0, body}}, line);
     }
 
-    void must_be_clean(std::source_location line = std::source_location::current()) {
+    void must_be_clean(TestLine line = TestLine::here()) {
         for (int rank = 0; rank < world.size(); ++rank) {
             must(
                 {world.dead(rank) || on(rank).contexts().empty(), line}, "rank ", rank,

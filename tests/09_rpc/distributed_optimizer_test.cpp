@@ -67,7 +67,7 @@ struct Owners {
     /// These ranks do this, and the others serve.
     void play(
         const std::map<int, std::function<void(OwnerPlace& me)>>& bodies,
-        std::source_location line = std::source_location::current()
+        TestLine line = TestLine::here()
     ) {
         world.play<OwnerPlace>(
             [&](OwnerPlace& me) {

@@ -89,7 +89,7 @@ struct Training {
     [[nodiscard]] int server_rank(int server) const { return p + 1 + server; }
     [[nodiscard]] Chunk share(int server) const { return chunk_bounds(n, s, server); }
 
-    void play(World& world, std::source_location line = std::source_location::current()) {
+    void play(World& world, TestLine line = TestLine::here()) {
         world.slowest = 3ms;
         world.play<CountedPlace>(
             [this](CountedPlace& me) {

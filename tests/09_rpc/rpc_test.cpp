@@ -44,7 +44,7 @@ void play(
     Ms slowest,
     const std::function<void(RpcPlace& me)>& body,
     const std::map<int, Ms>& dies = {},
-    std::source_location at = std::source_location::current()
+    TestLine at = TestLine::here()
 ) {
     worlds(sizes, [&](World& world) {
         world.slowest = slowest;

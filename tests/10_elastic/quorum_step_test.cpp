@@ -12,7 +12,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -354,7 +353,7 @@ class Scene {
     }
 
     /// Plays until all that live have taken all steps. Fails the test unless all went as it must.
-    void play(std::source_location at = std::source_location::current()) {
+    void play(TestLine at = TestLine::here()) {
         places_.resize(lives.size());
         for (std::size_t who = 0; who < lives.size(); ++who) {
             lives[who].name = std::string(1, static_cast<char>('a' + who));

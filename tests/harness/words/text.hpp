@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <ranges>
-#include <source_location>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -51,21 +50,30 @@ std::string text(const Values&... values) {
     return out.str();
 }
 
+/// A line of the test: std::source_location, which clang 14 does not know.
+struct TestLine {
+    const char* file = "";
+    int number = 0;
+
+    /// As a default argument, the line of the call.
+    static TestLine here(const char* file = __builtin_FILE(), int number = __builtin_LINE()) {
+        return {file, number};
+    }
+};
+
 /// A condition, and the line of the test that states it.
 struct Condition {
     // NOLINTNEXTLINE(google-explicit-constructor): so that the line is the caller's
-    Condition(bool is_true, std::source_location line = std::source_location::current())
-        : holds(is_true), at(line) {}
+    Condition(bool is_true, TestLine line = TestLine::here()) : holds(is_true), at(line) {}
 
     bool holds;
-    std::source_location at;
+    TestLine at;
 };
 
 /// Ends what a rank of a world does, and so the play.
 struct Unmet : std::runtime_error {
-    Unmet(const std::string& text, std::source_location line)
-        : std::runtime_error(text), at(line) {}
-    std::source_location at;
+    Unmet(const std::string& text, TestLine line) : std::runtime_error(text), at(line) {}
+    TestLine at;
 };
 
 /// Unless it holds, the play ends with this text, which names the rank and when.
@@ -82,7 +90,7 @@ void must_be(
     const Got& got,
     const Expected& expected,
     const std::string& what,
-    std::source_location at = std::source_location::current()
+    TestLine at = TestLine::here()
 ) {
     must({got == expected, at}, what, " has to be \"", expected, "\", and is \"", got, "\"");
 }

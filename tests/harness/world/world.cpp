@@ -15,10 +15,10 @@ constexpr std::size_t kSeeds = 3;
 constexpr int kNoRank = -1;  // what happens meanwhile
 
 // As a REQUIRE in that line.
-void fail_at(std::source_location line, const std::string& what) {
+void fail_at(TestLine line, const std::string& what) {
     const Comparison wrong{false, what};
     Catch::AssertionHandler handler(
-        "REQUIRE", Catch::SourceLineInfo(line.file_name(), line.line()),
+        "REQUIRE", Catch::SourceLineInfo(line.file, static_cast<std::size_t>(line.number)),
         "all ranks do as they must", Catch::ResultDisposition::Normal
     );
     handler.handleExpr(Catch::Decomposer() <= wrong);
@@ -312,8 +312,9 @@ void World::end(Pending& request, const std::string& error) {
     ++moves;
 }
 
-void World::play_as(const Make& make, const Body& body, std::source_location at) {
+void World::play_as(const Make& make, const Body& body, TestLine at) {
     std::vector<std::function<void()>> plots;
+    plots.reserve(places_.size());
     for (int rank = 0; rank < p_; ++rank) {
         plots.emplace_back([&, rank] { live_as(rank, make, body); });
     }
@@ -366,7 +367,7 @@ void World::happen() {
 }
 
 // The first that goes wrong is told. The others need not wait for it.
-void World::fail(int rank, const std::string& what, std::optional<std::source_location> at) {
+void World::fail(int rank, const std::string& what, std::optional<TestLine> at) {
     if (wrong_.empty()) {
         wrong_ = text("at ", time.now(), rank == kNoRank ? "" : text(", rank ", rank), ": ", what);
         at_ = at;

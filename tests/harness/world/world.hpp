@@ -24,7 +24,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -159,7 +158,7 @@ class World {
     template <class Own = Place>
     void play(
         const std::function<void(std::type_identity_t<Own>& me)>& body,
-        std::source_location at = std::source_location::current()
+        TestLine at = TestLine::here()
     ) {
         play_as(
             [this](int rank) { return std::make_unique<Own>(*this, rank); },
@@ -205,10 +204,10 @@ class World {
     using Make = std::function<std::unique_ptr<Place>(int rank)>;
     using Body = std::function<void(Place& me)>;
 
-    void play_as(const Make& make, const Body& body, std::source_location at);
+    void play_as(const Make& make, const Body& body, TestLine at);
     void live_as(int rank, const Make& make, const Body& body);
     void happen();
-    void fail(int rank, const std::string& what, std::optional<std::source_location> at);
+    void fail(int rank, const std::string& what, std::optional<TestLine> at);
     [[nodiscard]] std::string picture() const;
     [[nodiscard]] Ms arrival(const Edge& on, std::size_t bytes, std::uint32_t group, int tag);
     void move(int src, int dst);
@@ -221,7 +220,7 @@ class World {
     std::vector<std::unique_ptr<Place>> places_;  // by rank, until all have ended
     std::uint64_t drawn_ = 0;
     std::string wrong_;
-    std::optional<std::source_location> at_;
+    std::optional<TestLine> at_;
 };
 
 /// Worlds of these sizes, each with three seeds: they say how long messages take, and who goes on first where several could. Runs on
