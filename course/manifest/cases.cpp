@@ -39,25 +39,33 @@ fs::path solution_for(const Context& context, const fs::path& list) {
     return solution.replace_extension(for_gpu ? ".cu" : ".cpp");
 }
 
-Case read_change_of(const Context& context, const fs::path& list, const Fields& fields) {
+State read_state(const Fields& fields, const std::string& name) {
+    const std::optional<State> state = state_of(name);
+    if (!state) {
+        fields.refuse("has a state that does not exist");
+    }
+    return *state;
+}
+
+Case read_change_of(const fs::path& base, const Fields& fields) {
     fields.only({"wrong", "right", "refused", "base", "from", "to", "after", "add", "also"});
     Case one;
     const bool right = fields.has("right");
     one.state = right ? State::pass : State::fail;
     one.sentence = fields.text(right ? "right" : "wrong");
     if (const std::optional<Fields> refused = fields.table("refused")) {
-        refused->only({"state", "in", "says"});
-        if (refused->has("state")) {
-            const std::optional<State> state = state_of(refused->text("state"));
-            if (!state) {
-                refused->refuse("has a state that does not exist");
+        refused->only({"state", "or", "in", "says"});
+        one.state =
+            refused->has("state") ? read_state(*refused, refused->text("state")) : one.state;
+        if (refused->has("or")) {
+            for (const std::string& other : refused->texts("or")) {
+                one.other_states.push_back(read_state(*refused, other));
             }
-            one.state = *state;
         }
         one.test = refused->has("in") ? refused->text("in") : "";
         one.says = refused->has("says") ? refused->texts("says") : one.says;
     }
-    one.base = fields.has("base") ? fs::path(fields.text("base")) : solution_for(context, list);
+    one.base = fields.has("base") ? fs::path(fields.text("base")) : base;
     one.changes = {read_change(fields)};
     for (const Fields& also : fields.tables("also")) {
         also.only({"from", "to", "after", "add"});
@@ -111,12 +119,14 @@ std::vector<Case> read_list(const Context& context, const fs::path& list) {
     const std::string shown = inner.empty() ? list.string() : inner;
     try {
         std::vector<Case> cases;
-        for (const auto& [key, table] : toml::parse_file(list.string())) {
+        const toml::table tables = toml::parse_file(list.string());
+        const fs::path base = tables["base"].value_or(solution_for(context, list).string());
+        for (const auto& [key, table] : tables) {
             const std::string name(key.str());
-            if (table.is_array()) {  // [[equal]]: course/check/changes.hpp
-                continue;
+            if (table.is_array() || (name == "base" && table.is_string())) {
+                continue;  // [[equal]]: course/check/changes.hpp
             }
-            cases.push_back(read_change_of(context, list, Fields(table, shown, name)));
+            cases.push_back(read_change_of(base, Fields(table, shown, name)));
             cases.back().name = name;
             cases.back().file = shown + ":" + name;
         }

@@ -8,9 +8,10 @@
 //     to = "        if (place < d) {"
 //
 //   wrong       what is wrong; or `right`, what is different in an answer that must pass
-//   refused     state: fail where it is not said; in: the test that must refuse it, by its name or a part of it, which runs alone
-//               without --all-tests; says: texts that the report must contain
-//   base        the source that it changes; without it, tests/mutants/CHAPTER/NAME.toml changes solutions/CHAPTER/NAME.cpp
+//   refused     state: fail where it is not said; or: other states, where compilers or machines differ; in: the test that must
+//               refuse it, by its name or a part of it, which runs alone without --all-tests; says: texts that the report must contain
+//   base        the source that it changes. A `base` at the list's top is that of all its answers; without one,
+//               tests/mutants/CHAPTER/NAME.toml changes solutions/CHAPTER/NAME.cpp
 //   from, to    whole lines that occur once in the base, and those that take their place; without `to` they go
 //   after, add  whole lines that occur once in the base, and those that are added after them
 //   also        a list of further changes
@@ -22,6 +23,7 @@
 //     // says: bytes_sent
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -45,8 +47,13 @@ struct Case {
     std::vector<std::string> says = {};  // the report contains each of these
     std::string name = {};
     std::string sentence = {};
-    std::filesystem::path base = {};   // relative to the repository
-    std::vector<Change> changes = {};  // of the base; none: a whole file
+    std::filesystem::path base = {};       // relative to the repository
+    std::vector<Change> changes = {};      // of the base; none: a whole file
+    std::vector<State> other_states = {};  // as good as `state`
+
+    [[nodiscard]] bool expects(State other) const {
+        return other == state || std::ranges::count(other_states, other) > 0;
+    }
 };
 
 /// "ring_shift.toml:send_first"

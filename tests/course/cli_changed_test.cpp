@@ -60,6 +60,20 @@ TEST_CASE("an answer in a list has other lines in the place of some", "[changed]
         checkout.made("from = '''\nsame\nthree'''\nto = '3'\n[[a.also]]\nfrom = 'one'") ==
         "same\ntwo\n3\n"
     );
+    SECTION("a list may have a base of its own, and an answer another one") {
+        checkout.write("base.cpp", "zero\ntwo\n");
+        checkout.write(kList, "base = 'base.cpp'\n[a]\nwrong = 'w'\nfrom = 'two'\nto = '2'\n");
+        const fs::path answer = checkout.context.root / (kList.string() + ":a");
+        CHECK(read_text(make_source(checkout.context, answer)) == "zero\n2\n");
+        checkout.write(
+            kList, read_text(checkout.context.root / kList) +
+                       "base = 'solutions/01_first/one.cpp'\nrefused = { or = ['hang'] }\n"
+        );
+        CHECK(read_text(make_source(checkout.context, answer)) == "one\nsame\n2\nsame\nthree\n");
+        const Case read = read_list(checkout.context, checkout.context.root / kList).front();
+        CHECK((read.expects(State::fail) && read.expects(State::hang)));
+        CHECK_FALSE(read.expects(State::crash));
+    }
     SECTION("a line is a whole one, and occurs once") {
         const std::string at =
             "tests/mutants/01_first/one.toml:1: a no longer applies: "
