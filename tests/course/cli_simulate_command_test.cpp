@@ -331,7 +331,7 @@ TEST_CASE("a file of one's own is the row mine; what is wrong with it is said", 
 
     const Ended thrown = simulate(
         {"all_reduce", "--as",
-         std::string(REPOSITORY) + "/tests/cheats/all_reduce/throws_nothing_known.cpp", "--ranks",
+         std::string(REPOSITORY) + "/tests/cheats/all_reduce.toml:throws_nothing_known", "--ranks",
          "4", "--sizes", "1K", "--algorithms", "naive"}
     );
     CHECK(thrown.status == 1);

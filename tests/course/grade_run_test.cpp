@@ -69,39 +69,22 @@ void wait_for_grades(const fs::path& native, std::size_t submissions) {
     }
 }
 
-/// A program that is handed in, and what a file of the corpus says of itself: "// state: forbidden", "// says: garbled".
-struct Entry {
-    std::string program;
-    std::set<std::string> states = {};
-    std::vector<std::string> says = {};
-};
-
-Entry entry_of(const fs::path& file) {
-    Entry entry{read_text(file)};
-    std::istringstream lines(entry.program);
-    for (std::string line; std::getline(lines, line) && line.starts_with("//");) {
-        if (line.starts_with("// state: ")) {
-            std::istringstream words(line.substr(10));
-            for (std::string word; words >> word;) {
-                entry.states.insert(word);
-            }
-        } else if (line.starts_with("// says: ")) {
-            entry.says.push_back(line.substr(9));
-        }
-    }
-    return entry;
-}
-
-/// A change of a reference, from a list (course/manifest/cases.hpp): the lines of FILE take the place of "// paste: FILE".
-Entry entry_of(const Case& one) {
-    std::istringstream lines(read_text(make_source(context(), kRepository / one.file)));
+/// The program that is handed in for a file, or for a change in a list (course/manifest/cases.hpp): the lines of FILE take the
+/// place of "// paste: FILE".
+std::string program_of(const fs::path& answer) {
+    std::istringstream lines(read_text(make_source(context(), kRepository / answer)));
     const std::string paste = "// paste: ";
-    Entry entry{"", {std::string(name_of(one.state))}, one.says};
+    std::string program;
     for (std::string line; std::getline(lines, line);) {
         const bool pastes = line.starts_with(paste);
-        entry.program += pastes ? read_text(kRepository / line.substr(paste.size())) : line + "\n";
+        program += pastes ? read_text(kRepository / line.substr(paste.size())) : line + "\n";
     }
-    return entry;
+    return program;
+}
+
+void hand_in(const fs::path& answer, const fs::path& file) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << program_of(answer);
 }
 
 /// submission,exercise,status,score,...: the first four, and the whole line.
@@ -144,9 +127,9 @@ std::vector<std::string> processes_with(const std::string& words) {
 }
 
 /// What says so needs Linux 6.3 or newer: see tests/harness/job/no_new_code.cpp.
-bool can_be_tried_here(const fs::path& file) {
+bool can_be_tried_here(const Case& one) {
     constexpr int kGetMemoryDenyWriteExecute = 66;
-    return !has(read_text(file), "// needs: a kernel that refuses new code\n") ||
+    return !has(one.sentence, "needs: a kernel that refuses new code") ||
            prctl(kGetMemoryDenyWriteExecute, 0UL, 0UL, 0UL, 0UL) >= 0;
 }
 
@@ -158,29 +141,25 @@ Ended inside(const std::string& script, const Sandbox& sandbox = {}) {
 
 TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     const Folder folder;
-    std::map<std::string, Entry> corpus;
-    for (const char* const kind : {"cheats", "honest"}) {
-        const auto key = [&](const fs::path& name, const fs::path& exercise) {
-            return std::string(kind) + "_" + name.string() + "/" + exercise.string();
-        };
-        for (const auto& found : fs::recursive_directory_iterator(kRepository / "tests" / kind)) {
-            const fs::path& file = found.path();
-            if (file.extension() == ".cpp" && can_be_tried_here(file)) {
-                corpus[key(file.stem(), file.parent_path().filename())] = entry_of(file);
-            } else if (file.extension() == ".toml") {
-                for (const Case& one : read_list(context(), file)) {
-                    corpus[key(one.name, file.stem())] = entry_of(one);
+    std::map<std::string, Case> corpus;
+    for (const fs::path kind : {"cheats", "honest"}) {
+        std::set<std::string> exercises;
+        for (const auto& found : fs::directory_iterator(kRepository / "tests" / kind)) {
+            exercises.insert(found.path().stem());
+        }
+        for (const std::string& exercise : exercises) {
+            for (const Case& one : read_cases(context(), "tests" / kind / exercise)) {
+                if (can_be_tried_here(one)) {
+                    corpus[kind.string() + "_" + one.name + "/" + exercise] = one;
                 }
             }
         }
     }
     // its tests write a file
-    corpus["honest_backwards/barrier"] =
-        entry_of(kRepository / "tests/alternatives/02_naive_collectives/barrier/backwards.cpp");
-    for (const auto& [name, entry] : corpus) {
-        const fs::path file = folder.path / "in" / (name + ".cpp");
-        fs::create_directories(file.parent_path());
-        std::ofstream(file) << entry.program;
+    corpus["honest_backwards/barrier"] = {
+        "tests/alternatives/02_naive_collectives/barrier/backwards.cpp"};
+    for (const auto& [name, one] : corpus) {
+        hand_in(one.file, folder.path / "in" / (name + ".cpp"));
     }
     REQUIRE(corpus.size() > 70);
     const Ended ended =
@@ -189,15 +168,14 @@ TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     CHECK(ended.status == 0);
     const auto rows = rows_of(folder.path / "out");
     std::size_t counted = 0;
-    for (const auto& [name, entry] : corpus) {
+    for (const auto& [name, one] : corpus) {
         const auto found = rows.find(name);
         REQUIRE(found != rows.end());
         const Row& row = found->second;
         INFO(row.line);
-        const bool honest = name.starts_with("honest_");
-        CHECK(row.score == (honest ? "1" : "0"));
-        CHECK((honest ? row.status == "pass" : entry.states.count(row.status) == 1));
-        for (const std::string& words : entry.says) {
+        CHECK(row.score == (name.starts_with("honest_") ? "1" : "0"));
+        CHECK(one.expects(state_of(row.status).value_or(State::skipped)));
+        for (const std::string& words : one.says) {
             CHECK(has(row.line, words));
         }
         ++counted;
@@ -211,19 +189,12 @@ TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
 
 TEST_CASE("a grader that is killed goes on where it was, to the same grades") {
     const Folder folder;
-    const fs::path cheats = kRepository / "tests/cheats/all_reduce";
-    for (const char* const name : {"deadlock", "does_nothing", "nan_everywhere", "forks"}) {
-        fs::create_directories(folder.path / "in" / name);
-        fs::copy_file(
-            cheats / (std::string(name) + ".cpp"), folder.path / "in" / name / "all_reduce.cpp"
-        );
-    }
-    for (const char* const name : {"threads", "requests"}) {
-        fs::create_directories(folder.path / "in" / name);
-        fs::copy_file(
-            kRepository / "tests/honest/all_reduce" / (std::string(name) + ".cpp"),
-            folder.path / "in" / name / "all_reduce.cpp"
-        );
+    for (const std::string answer :
+         {"cheats/all_reduce/does_nothing.cpp", "honest/all_reduce/threads.cpp",
+          "honest/all_reduce/requests.cpp", "cheats/all_reduce.toml:deadlock",
+          "cheats/all_reduce.toml:nan_everywhere", "cheats/all_reduce.toml:forks"}) {
+        const std::string student = answer.substr(answer.find_last_of(":/") + 1);
+        hand_in("tests/" + answer, folder.path / "in" / student / "all_reduce.cpp");
     }
     REQUIRE(grade(folder.path / "in", folder.path / "whole", {"--seed", "7"}).status == 0);
     const fs::path out = folder.path / "killed";
