@@ -163,7 +163,7 @@ TEST_CASE("no cheat of the corpus scores, and every honest answer does") {
     }
     REQUIRE(corpus.size() > 70);
     const Ended ended =
-        grade(folder.path / "in", folder.path / "out", {"--seed", "20211", "--time-limit", "25"});
+        grade(folder.path / "in", folder.path / "out", {"--seed", "20211", "--time-limit", "40"});
     INFO(ended.output);
     CHECK(ended.status == 0);
     const auto rows = rows_of(folder.path / "out");

@@ -13,7 +13,7 @@ target_compile_definitions(grade_run_test PRIVATE
   REPOSITORY="${PROJECT_SOURCE_DIR}" SHARDLINGS_CLI="$<TARGET_FILE:shardlings_cli>")
 add_dependencies(grade_run_test shardlings_cli)
 add_test(NAME grade_run COMMAND grade_run_test)
-set_tests_properties(grade_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+set_tests_properties(grade_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1500)
 set_tests_properties(grade grade_schemas grade_run PROPERTIES LABELS cli)
 add_test(NAME gradescope COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/gradescope_test.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties(gradescope PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
