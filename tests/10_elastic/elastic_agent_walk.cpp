@@ -1,13 +1,9 @@
 // What prove goes through for elastic_agent.
 #include "tests/10_elastic/agent_nodes_walk.hpp"
-#include "tests/10_elastic/agent_walk.hpp"
 #include "tests/harness/walk/walks.hpp"
 
 std::vector<dist::harness::NamedWalk> dist::harness::walks() {
     return {
-        walk_of("one agent, two workers: no restart", AgentGame(0)),
-        walk_of("one agent, two workers: one restart", AgentGame(1)),
-        walk_of("one agent, two workers: two restarts", AgentGame(2)),
         walk_of("three nodes, no restart: all live, and come when they like", NodesGame(0, 0)),
         walk_of(
             "three nodes, no restart: two die, are cut off, or are told to end", NodesGame(0, 2)

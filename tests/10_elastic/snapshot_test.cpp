@@ -310,32 +310,6 @@ void error_comes_out(Comes from, int full, const Communicator& comm) {
     check_snapshot(folder, 4, comm);
 }
 
-/// Rank `full` can write some bytes of its part, and no more.
-void full_at_any_byte(int full, const Communicator& comm) {
-    const fs::path folder = empty_folder(comm);
-    Snapshots snapshots(folder, comm);
-    Training training(comm);
-    written(snapshots, training, 1, comm);
-    const std::vector<std::string> before = files_in(folder);
-    const std::string part = files_in(folder, "part-").at(static_cast<std::size_t>(full));
-    const std::size_t digits = 9;  // of the number of a save, which may be a shorter one
-    const std::size_t most = fs::file_size(folder / part) - digits;
-    barrier(comm);
-    for (std::size_t room = 0; room < most; room += 31) {
-        INFO("step 2 is taken, and rank " << full << " can write " << room << " bytes of its part");
-        std::optional<FullDisk> disk;
-        if (comm.rank() == full) {
-            disk.emplace(room);
-        }
-        training.is_taken(snapshots, 2);
-        const Answer got = tried([&] { snapshots.wait(); });
-        disk.reset();
-        check_thrown(got, "File too large", comm);
-        CHECK(harness::text_of(files_in(folder)) == harness::text_of(before));
-        check_snapshot(folder, 1, comm);
-    }
-}
-
 /// Rank `bad` has a part that is no tensor.
 void copy_fails(int bad, const Communicator& comm) {
     const bool is_bad = comm.rank() == bad;
@@ -689,14 +663,6 @@ TEST_CASE("a message that fails is the error that save_sharded throws: a dist::E
         INFO("step 2 is taken while all messages fail; then wait(): " << got.text);
         CHECK(got.what == kError);
         check_snapshot(folder, 1, comm);
-    });
-}
-
-TEST_CASE("a disk that is full at any byte leaves the files of the snapshot before") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        for (int full = 0; full < comm.size(); ++full) {
-            full_at_any_byte(full, comm);
-        }
     });
 }
 
