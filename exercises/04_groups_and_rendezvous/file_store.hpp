@@ -21,6 +21,7 @@ namespace dist {
 /// A call that changes something appends one record, under an exclusive lock of the file (flock), after it has read what
 /// others have appended. A call that only reads takes a shared lock. Each call opens the file, and closes it before
 /// it returns or sleeps: so the object may be used after a fork() in both processes. Who waits looks every 10 ms.
+/// A signal that is handled ends no call.
 ///
 /// A process may die while it writes. Then the file ends in a part of a record: who reads goes on without it,
 /// and who writes next first cuts it off.

@@ -39,6 +39,11 @@ std::string request(StoreOp op) {
     return {static_cast<char>(op)};
 }
 
+/// Whether a call that did not wait, and has failed, may be made again.
+bool may_come_again() {
+    return errno == EAGAIN || errno == EINTR;
+}
+
 void put_key(std::string& message, const std::string& key) {
     expects(
         key.size() < TcpStoreServer::kMaxKey, "TcpStore: the key is longer than the server takes"
@@ -104,7 +109,7 @@ void TcpStore::State::send(std::string_view message) {
         const ssize_t n = ::send(server.descriptor(), message.data(), message.size(), flags);
         if (n >= 0) {
             message.remove_prefix(static_cast<std::size_t>(n));
-        } else if (errno != EAGAIN && errno != EINTR) {
+        } else if (!may_come_again()) {
             fail(std::string("cannot be written to: ") + std::strerror(errno));
         }
     }
@@ -122,7 +127,7 @@ void TcpStore::State::receive(char* bytes, std::size_t n) {
         if (got > 0) {
             bytes += got;
             n -= static_cast<std::size_t>(got);
-        } else if (errno != EAGAIN && errno != EINTR) {
+        } else if (!may_come_again()) {
             fail(std::string("cannot be read from: ") + std::strerror(errno));
         }
     }

@@ -465,7 +465,29 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
         const fs::path path = fresh_path();
         const OpenStore open = opens(path);
         open()->set("key", "1");
-        const std::vector<std::pair<std::string, std::function<void(Store&)>>> changes = {
+        using Call = std::function<void(Store&)>;
+        const auto has_to_wait = [](FileLock& lock, std::shared_ptr<Store> store,
+                                    const Call& call) {
+            struct sigaction handled = {};
+            struct sigaction before = {};
+            handled.sa_handler = [](int) {};
+            sigaction(SIGWINCH, &handled, &before);
+            const auto thread = std::make_shared<std::atomic<pthread_t>>();
+            Caller caller([thread, store, call] {
+                *thread = pthread_self();
+                return call(*store), "";
+            });
+            becomes_true([&] { return *thread != 0; });
+            caller.waits();
+            pthread_kill(*thread, SIGWINCH);
+            std::this_thread::sleep_for(kWhile);
+            INFO("while it waits, its thread handles a signal");
+            CHECK_FALSE(caller.has_returned());
+            lock.becomes(LOCK_UN);
+            CHECK(caller.end().how == kReturned);
+            sigaction(SIGWINCH, &before, nullptr);
+        };
+        const std::vector<std::pair<std::string, Call>> changes = {
             {"set", [](Store& store) { store.set("key", "1"); }},
             {"add", [](Store& store) { store.add("key", 0); }},
             {"compare_set", [](Store& store) { store.compare_set("key", "1", "1"); }},
@@ -473,15 +495,11 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
         for (const auto& [name, change] : changes) {
             const auto store = open();
             FileLock lock(path, LOCK_SH);
-            Caller caller([store, call = change] { return call(*store), ""; });
-            std::this_thread::sleep_for(kWhile);
             INFO("another process reads the file, under a shared lock: " << name << " has to wait");
-            CHECK_FALSE(caller.has_returned());
-            lock.becomes(LOCK_UN);
-            CHECK(caller.end().how == kReturned);
+            has_to_wait(lock, store, change);
         }
         open()->set("key", "1");
-        const std::vector<std::pair<std::string, std::function<void(Store&)>>> reads = {
+        const std::vector<std::pair<std::string, Call>> reads = {
             {"get", [](Store& store) { store.get("key"); }},
             {"check", [](Store& store) { store.check({"key"}); }},
             {"wait", [](Store& store) { store.wait({"key"}, kPatient); }},
@@ -493,12 +511,8 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
             INFO(name << " while another process reads the file as well");
             CHECK(reader.end().how == kReturned);
             lock.becomes(LOCK_EX);
-            Caller caller([store, call = read] { return call(*store), ""; });
-            std::this_thread::sleep_for(kWhile);
             INFO("now another process changes the file, under an exclusive lock");
-            CHECK_FALSE(caller.has_returned());
-            lock.becomes(LOCK_UN);
-            CHECK(caller.end().how == kReturned);
+            has_to_wait(lock, store, read);
         }
     });
 }

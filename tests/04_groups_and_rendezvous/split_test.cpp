@@ -577,11 +577,13 @@ TEST_CASE("a group's send and recv refuse ranks and tags that it does not have")
         refused("its own rank", group, group.rank(), 0);
         refused("rank -1", group, -1, 0);
         refused("a rank beyond the last", group, group.size(), 0);
+        refused("a rank far beyond the last", group, INT_MAX, 0);
         refused("rank 0 of the empty group", nobody, 0, 0);
         if (comm.size() > 1) {
             const int other = (group.rank() + 1) % group.size();
             refused("tag -1", group, other, -1);
             refused("tag kTags", group, other, Group::kTags);
+            refused("tag kTags + 1", group, other, Group::kTags + 1);
         }
     });
 }
@@ -645,10 +647,14 @@ TEST_CASE("split names a rank that alone makes another call, and the first of tw
             CHECK(alone.what == kError);
             CHECK(tells(alone.text, 2, one, comm));
         }
-        const std::string each = text("name ", r);
-        const Answer all = answer(comm, [&] { groups.split(each, 0, 0); });
-        CHECK(all.what == kError);
-        CHECK(tells(all.text, 1, r < 2 ? each : "", comm));
+        for (const std::string word : {"name", "call", "row"}) {
+            const std::string each = text(word, " ", r);
+            const Answer all = answer(comm, [&] { groups.split(each, 0, 0); });
+            CHECK(all.what == kError);
+            CHECK(tells(all.text, 1, r < 2 ? each : "", comm));
+            INFO("each rank gives a name of its own, so not both of ranks 0 and 1 give this one");
+            CHECK(all.text.find(each) == all.text.rfind(each));
+        }
     });
 }
 

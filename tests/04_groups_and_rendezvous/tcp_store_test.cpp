@@ -381,6 +381,7 @@ TEST_CASE(
             }
         }
         CHECK(store.num_keys() == 5);
+        CHECK(store.check(std::vector<std::string>(TcpStoreServer::kMaxKeys)));
         const std::string value(TcpStoreServer::kMaxValue + 1, 'v');
         const std::vector<std::string> keys(TcpStoreServer::kMaxKeys + 1);
         const std::string key = longest + "k";
@@ -483,19 +484,33 @@ TEST_CASE(
 TEST_CASE("it waits 10 ms before the second try, then twice as long each time, and gives up in time"
 ) {
     on_one([] {
-        const TriesSeen tries;  // accepts, and ends each connection at once
-        const auto begin = std::chrono::steady_clock::now();
-        const Comparison times_out = throws_error<Timeout>(
-            [&] { const TcpStore store(kHost, tries.port(), 800ms); }, {kHost, text(tries.port())}
-        );
-        const auto waited = std::chrono::steady_clock::now() - begin;
-        CHECK((waited >= 800ms));
-        CHECK((waited < 800ms + kPatience / 2));
+        Comparison times_out;
+        std::chrono::duration<double> waited{};
+        std::vector<double> gaps;
+        std::string told;
+        // Whether a pause is shorter than where each is three times as long. A busy machine makes all longer now and then.
+        bool is_twice = false;
+        for (int plays = 0; !is_twice && plays < 10; ++plays) {
+            const TriesSeen tries;  // accepts, and ends each connection at once
+            const auto begin = std::chrono::steady_clock::now();
+            times_out = throws_error<Timeout>(
+                [&] { const TcpStore store(kHost, tries.port(), 1000ms); },
+                {kHost, text(tries.port())}
+            );
+            waited = std::chrono::steady_clock::now() - begin;
+            gaps = tries.gaps_s();
+            told = tries.told();
+            constexpr double kThrice[] = {0.01, 0.03, 0.09, 0.27};
+            for (std::size_t i = 1; i < 4 && i < gaps.size(); ++i) {
+                is_twice = is_twice || gaps[i] < kThrice[i];
+            }
+        }
+        CHECK((waited >= 1000ms));
+        CHECK((waited < 1000ms + kPatience / 2));
         CHECK(times_out);
-        const std::vector<double> gaps = tries.gaps_s();
-        INFO("the tries: " << tries.told());
-        REQUIRE(gaps.size() >= 3);
-        CHECK(gaps.size() <= 7);
+        INFO("the tries: " << told);
+        REQUIRE((4 <= gaps.size() && gaps.size() <= 7));
+        CHECK(is_twice);
         const double early = std::min(gaps[0], gaps[1]);  // a busy machine makes one of them long
         const double late = *std::ranges::max_element(gaps.begin() + 2, gaps.end());
         CHECK(early < late / 2);
@@ -638,6 +653,8 @@ TEST_CASE(
         REQUIRE(sum() == 0);
         network.drop(edge, Way::back, 8);
         fails("the reply to add was dropped");
+        const auto set = [&] { unless_busy(1000ms, [&] { store->set("set", "anew"); }); };
+        CHECK(error_of(set) == "");
         INFO("add(\"k\", 1) was called once, and its reply lost: what is the sum?");
         CHECK(sum() == 1);
         network.reset_after(edge, Way::back, 3);

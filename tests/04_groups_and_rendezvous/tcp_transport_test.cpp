@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "course/runtime/seeded.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/network/faulty_network.hpp"
 #include "tests/harness/processes/on_transport.hpp"
@@ -211,21 +210,15 @@ class Wires {
 
     [[nodiscard]] int edge(int high, int low) const { return edges_.at({high, low}); }
 
-    /// Runs `body` in p processes that have a transport each, and `meanwhile` beside them.
-    void run(
-        const std::function<void(Transport& transport, int rank, int p)>& body,
-        const std::function<void()>& meanwhile = [] {}
-    ) {
+    /// Runs `body` in p processes that have a transport each.
+    void run(const std::function<void(Transport& transport, int rank, int p)>& body) {
         const auto rank_body = [&](int rank, int) {
             std::vector<net::Socket> sockets = mesh_.take(rank);
             keep_only(sockets);
             TcpTransport transport(std::move(sockets), rank);
             body(transport, rank, p_);
         };
-        const auto go_on = [&] {
-            mesh_.close();
-            meanwhile();
-        };
+        const auto go_on = [&] { mesh_.close(); };
         CHECK(std::ssize(on_processes(p_, rank_body, {.go_on_alone = go_on}).died) == p_);
     }
 
@@ -250,52 +243,6 @@ class Wires {
     std::map<std::pair<int, int>, int> edges_;
     Mesh mesh_;
 };
-
-/// Each rank sends to each `count` messages, of lengths, groups and tags by the seed, and receives them: first all of one
-/// group and tag, then all of the next.
-void exchange(Transport& transport, int rank, int p, int count, std::size_t most) {
-    struct Planned {
-        std::size_t n;
-        std::uint32_t group;
-        int tag;
-    };
-    const auto plan = [&](int src, int dst) {
-        std::vector<Planned> all;
-        auto draws = std::uint64_t(1000 * src + 100 * dst);
-        const auto draw = [&](std::uint64_t last) {
-            return seeded_bits(seed(), draws++) % (last + 1);
-        };
-        for (int i = 0; i < count; ++i) {
-            all.push_back(
-                {draw(most), static_cast<std::uint32_t>(draw(1)), static_cast<int>(draw(1))}
-            );
-        }
-        return all;
-    };
-    std::deque<Bytes> data;
-    std::vector<Request> sends;
-    for (int dst = 0; dst < p; ++dst) {
-        int number = 0;
-        for (const Planned& one : plan(rank, dst)) {
-            data.push_back(message(one.n, rank, dst, number++));
-            sends.push_back(transport.isend(data.back(), dst, one.group, one.tag));
-        }
-    }
-    for (int src = p - 1; src >= 0; --src) {
-        for (const auto& [group, tag] : {std::pair(1U, 1), {0U, 1}, {1U, 0}, {0U, 0}}) {
-            int number = 0;
-            for (const Planned& one : plan(src, rank)) {
-                if (one.group == group && one.tag == tag) {
-                    CHECK(arrives(transport, one.n, src, group, tag, number));
-                }
-                ++number;
-            }
-        }
-    }
-    for (const Request& send : sends) {
-        transport.wait(send);
-    }
-}
 
 }  // namespace
 
@@ -708,45 +655,43 @@ TEST_CASE("tcp_transport receives what has come from a rank to which sends fail"
 TEST_CASE(
     "tcp_transport brings all messages whole and in order through a network that cuts and delays"
 ) {
-    on_one([] {
-        INFO("the network cuts all into pieces of 1 to 3 bytes, and delays each");
-        Wires slow(3, {.most_piece = 3, .most_delay_us = 100});
-        slow.run([](Transport& transport, int rank, int p) { exchange(transport, rank, p, 12, 40); }
-        );
-        INFO("pieces of up to 30'000 bytes");
-        Wires fast(2, {.most_piece = 30'000, .most_delay_us = 300});
-        fast.run([](Transport& transport, int rank, int p) {
-            exchange(transport, rank, p, 8, 400'000);
-        });
-    });
-}
-
-TEST_CASE("tcp_transport receives while nothing of what it sends arrives, and loses nothing") {
-    on_one([] {
-        Wires wires(2, {});
-        const int edge = wires.edge(1, 0);
-        wires.network.cut(edge, Way::there);
-        const auto body = [](Transport& transport, int rank, int) {
-            const int other = 1 - rank;
-            const Bytes data = message(kLong, rank, other);
-            const Request send = transport.isend(data, other, 0, 0);
-            if (rank == 1) {
-                CHECK(arrives(transport, kLong, other));
-                transport.send(message(3, rank, other), other, 1, 0);
-            } else {
-                CHECK(arrives(transport, 3, other, 1));
-                CHECK(arrives(transport, kLong, other));
+    struct Network {
+        int p;
+        Faults faults;
+        std::size_t most;  // bytes of a message
+    };
+    const auto exchange = [](Transport& transport, int rank, int p, std::size_t most) {
+        constexpr int kMessages = 12;
+        const auto length = [&](int number) { return most * static_cast<std::size_t>(number) / 7; };
+        std::deque<Bytes> data;
+        std::vector<Request> sends;
+        for (int dst = 0; dst < p; ++dst) {
+            for (int i = 0; i < kMessages; ++i) {
+                data.push_back(message(length(i % 8), rank, dst, i));
+                sends.push_back(transport.isend(data.back(), dst, i % 3, i % 2));
             }
+        }
+        for (int src = p - 1; src >= 0; --src) {
+            for (int first = 5; first >= 0; --first) {  // two messages of each group and tag
+                CHECK(arrives(transport, length(first), src, first % 3, first % 2, first));
+                const int second = first + 6;
+                CHECK(arrives(transport, length(second % 8), src, first % 3, first % 2, second));
+            }
+        }
+        for (const Request& send : sends) {
             transport.wait(send);
-        };
-        wires.run(body, [&] {  // mends it when all has come the other way
-            becomes_true([&] {
-                return wires.network.carried(edge).bytes[Way::back] >= static_cast<long>(kLong);
+        }
+    };
+    on_one([&] {
+        for (const auto& [p, faults, most] :
+             {Network{3, {.most_piece = 3, .most_delay_us = 100}, 40},
+              {2, {.most_piece = 30'000, .most_delay_us = 300}, 400'000}}) {
+            INFO("the network cuts all into pieces of at most " << faults.most_piece << " bytes");
+            Wires wires(p, faults);
+            wires.run([&](Transport& transport, int rank, int ranks) {
+                exchange(transport, rank, ranks, most);
             });
-            wires.network.mend(edge, Way::there);
-        });
-        INFO("bytes that rank 0 has sent to rank 1, with their frame");
-        CHECK(wires.network.carried(edge).bytes[Way::back] == long(kLong + sizeof(Frame)));
+        }
     });
 }
 
@@ -853,21 +798,5 @@ TEST_CASE("tcp_transport writes nothing into the places of receives when it is d
                 CHECK((place == place_before));
             });
         }
-    });
-}
-
-TEST_CASE("tcp_transport leaves no descriptor and no thread behind") {
-    on_one([] {
-        on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {
-            const long descriptors = entries("fd");
-            const long threads = entries("task");
-            {
-                TcpTransport transport(std::move(sockets), rank);
-                transport.send(message(3, rank, 1 - rank), 1 - rank, 0, 0);
-                CHECK(arrives(transport, 3, 1 - rank));
-            }
-            CHECK(entries("fd") == descriptors - 1);
-            CHECK(entries("task") == threads);
-        });
     });
 }

@@ -50,7 +50,7 @@ std::string text(const Values&... values) {
     return out.str();
 }
 
-/// A line of the test: std::source_location, which clang 14 does not know.
+/// A line of the test: TestLine, which clang 14 does not know.
 struct TestLine {
     const char* file = "";
     int number = 0;

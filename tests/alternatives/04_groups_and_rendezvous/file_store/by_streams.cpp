@@ -32,7 +32,8 @@ class Lock {
         if (descriptor_ < 0) {
             throw error_of(path);
         }
-        flock(descriptor_, kind);
+        while (flock(descriptor_, kind) != 0 && errno == EINTR) {
+        }
     }
     ~Lock() { close(descriptor_); }
     Lock(const Lock&) = delete;
