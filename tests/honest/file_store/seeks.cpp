@@ -32,7 +32,11 @@ struct File {
     File(const std::string& its_path, int flags, int lock)
         : path(its_path), descriptor(open(its_path.c_str(), flags, 0600)) {
         check(descriptor);
-        if (flock(descriptor, lock) != 0) {
+        int held = flock(descriptor, lock);
+        while (held != 0 && errno == EINTR) {
+            held = flock(descriptor, lock);
+        }
+        if (held != 0) {
             const int reason = errno;
             close(descriptor);
             errno = reason;
