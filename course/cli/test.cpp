@@ -94,7 +94,7 @@ std::vector<Part> quick_parts(const Context& context) {
          Document::check}};
 }
 
-/// Other answers, wrong and right, and sanitizers take hours: a week has all answers, a fortnight all of both.
+/// All at once would take hours: a week tries all other answers, a fortnight all solutions under sanitizers.
 constexpr int kWeek = 7;
 constexpr int kDays = 2 * kWeek;
 
