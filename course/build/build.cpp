@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "course/build/setup.hpp"
 #include "course/manifest/cases.hpp"
 #include "course/process/error.hpp"
+#include "course/process/files.hpp"
 #include "course/process/progress_line.hpp"
 #include "course/process/subprocess.hpp"
 
@@ -68,15 +70,35 @@ Recipe recipe_from(const Program& program, const std::string& compile, const std
     return recipe;
 }
 
-/// From the build's own lines for `program`: the one that compiles its source, and the one that links.
-Recipe recipe_of(const Context& context, const Program& program) {
-    const std::string folder = context.build_folder().string();
-    const Ended commands =
-        run(context, {"ninja", "-C", folder, "-t", "commands", program.target()});
+/// What makes `targets`, a command a line.
+std::string commands_for(const Context& context, const std::vector<std::string>& targets) {
+    std::vector<std::string> line = {
+        "ninja", "-C", context.build_folder().string(), "-t", "commands"};
+    line.insert(line.end(), targets.begin(), targets.end());
+    return run(context, line).output;
+}
+
+/// `link` without the archives that `commands` do not make.
+std::string with_what_is_made(const std::string& link, const std::string& commands) {
+    std::string kept;
+    std::istringstream words(link);
+    for (std::string word; words >> word;) {
+        const bool archive = word.ends_with(".a") && fs::path(word).is_relative();
+        if (!archive || commands.find(" " + word + " ") != std::string::npos) {
+            kept += (kept.empty() ? "" : " ") + word;
+        }
+    }
+    return kept;
+}
+
+/// From the build's own lines for `program`: the one that compiles its source, and the one that links, with what `parts` make.
+Recipe recipe_of(
+    const Context& context, const Program& program, const std::vector<std::string>& parts
+) {
     const std::string source = (context.root / program.source).string();
     std::string compile;
     std::string link;
-    std::istringstream lines(commands.output);
+    std::istringstream lines(commands_for(context, {program.target()}));
     for (std::string line; std::getline(lines, line);) {
         if (line.find(" -c " + source) != std::string::npos &&
             line.find(program.target() + ".dir/") != std::string::npos) {
@@ -92,7 +114,7 @@ Recipe recipe_of(const Context& context, const Program& program) {
             )
         );
     }
-    return recipe_from(program, compile, link);
+    return recipe_from(program, compile, with_what_is_made(link, commands_for(context, parts)));
 }
 
 /// Where prepare() keeps what it found: the targets, the recipe's two lines, and, as the file's time, when it began.
@@ -163,7 +185,7 @@ Recipe prepare(Context& context, const Program& program, const std::vector<std::
             exit_status::kBuildError, first_error(ended.output, context.root, "the course")
         );
     }
-    Recipe recipe = recipe_of(context, program);
+    Recipe recipe = recipe_of(context, program, targets);
     keep_note(
         context, program,
         fmt::format("{}\n{}\n{}\n", targets_line(program, more), recipe.compile, recipe.link), begun
@@ -171,10 +193,35 @@ Recipe prepare(Context& context, const Program& program, const std::vector<std::
     return recipe;
 }
 
+std::vector<std::string> references_named(
+    const Context& context, const Program& program, const std::string& answer
+) {
+    if (program.for_gpu() || program.simulated || program.simulated_test) {
+        return {};  // their parts are all references
+    }
+    const std::string include = "#include \"";
+    std::set<std::string> targets;
+    for (std::size_t at = answer.find(include); at != std::string::npos;
+         at = answer.find(include, at)) {
+        at += include.size();
+        const fs::path header = answer.substr(at, answer.find('"', at) - at);
+        if (*header.begin() == "exercises" && header.stem() != program.name &&
+            fs::exists(context.root / header)) {
+            targets.insert(header.stem().string() + "_references");
+        }
+    }
+    return {targets.begin(), targets.end()};
+}
+
 Built build_as(
     const Context& context, const Recipe& recipe, const fs::path& as, const Caution& caution
 ) {
     return link_program(context, recipe, compile_as(context, recipe, as, caution), caution);
+}
+
+std::string text_of(const fs::path& answer) {
+    const std::optional<InList> in = in_list(answer);
+    return read_text(in ? in->list : answer);
 }
 
 void expect_file(const fs::path& as) {
@@ -191,8 +238,10 @@ Built build_test(Context& context, const Program& program, const fs::path& as) {
     if (!as.empty()) {
         expect_file(as);
     }
-    const Recipe recipe = prepare(context, program);
-    Built built = build_as(context, recipe, as.empty() ? context.root / program.source : as);
+    const fs::path answer = as.empty() ? context.root / program.source : as;
+    const Recipe recipe =
+        prepare(context, program, references_named(context, program, text_of(answer)));
+    Built built = build_as(context, recipe, answer);
     context.spend("build", built.compile_s);
     context.spend("link", built.link_s);
     return built;

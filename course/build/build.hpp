@@ -51,6 +51,13 @@ struct Recipe {
 /// more  targets of the course
 Recipe prepare(Context& context, const Program& program, const std::vector<std::string>& more = {});
 
+/// What an answer of this text calls beside its test's parts, for `more`: the references of the exercises whose headers it includes.
+std::vector<std::string> references_named(
+    const Context& context, const Program& program, const std::string& answer
+);
+/// Of a file, or of the list in which the answer is a change.
+std::string text_of(const std::filesystem::path& answer);
+
 /// The recipe, where prepare() would find nothing to do.
 std::optional<Recipe> prepared(
     const Context& context, const Program& program, const std::vector<std::string>& more = {}

@@ -21,16 +21,16 @@ constexpr std::array kParts = {"header",   "stub",         "solution", "test",  
                                "(number)", "alternatives", "together", "lesson", "entry"};
 using Cost = std::array<long, kParts.size()>;  // lines, but for the number of mutants
 
-long lines_of(const std::string& text) {
+long count_lines(const std::string& text) {
     return std::count(text.begin(), text.end(), '\n');
 }
 
 /// Of a list and of the folder beside it.
 long lines_in(const Context& context, const fs::path& folder) {
-    long lines = lines_of(read_text(context.root / (folder.string() + ".toml")));
+    long lines = count_lines(read_text(context.root / (folder.string() + ".toml")));
     std::error_code absent;
     for (const auto& entry : fs::directory_iterator(context.root / folder, absent)) {
-        lines += lines_of(read_text(entry.path()));
+        lines += count_lines(read_text(entry.path()));
     }
     return lines;
 }
@@ -54,7 +54,7 @@ long entry(const std::string& list, const std::string& name) {
 }
 
 /// Lines of a test, and of what it includes from its own folder, shared out among the tests that do.
-long lines_of_test(const Context& context, const Exercise& exercise) {
+long count_lines_of_test(const Context& context, const Exercise& exercise) {
     const fs::path folder = exercise.test().parent_path();
     std::vector<std::string> tests;
     for (const auto& entry : fs::directory_iterator(context.root / folder)) {
@@ -63,12 +63,12 @@ long lines_of_test(const Context& context, const Exercise& exercise) {
         }
     }
     const std::string own = read_text(context.root / exercise.test());
-    long lines = lines_of(own);
+    long lines = count_lines(own);
     for (const auto& entry : fs::directory_iterator(context.root / folder)) {
         const fs::path header = folder / entry.path().filename();
         const std::string include = fmt::format("#include \"{}\"", header.string());
         if (own.find(include) != std::string::npos) {
-            lines += lines_of(read_text(entry.path())) /
+            lines += count_lines(read_text(entry.path())) /
                      std::ranges::count_if(tests, [&](const std::string& test) {
                          return test.find(include) != std::string::npos;
                      });
@@ -79,13 +79,13 @@ long lines_of_test(const Context& context, const Exercise& exercise) {
 
 Cost cost_of(const Context& context, const Exercise& exercise) {
     const auto lines = [&](const fs::path& file) {
-        return lines_of(read_text(context.root / file));
+        return count_lines(read_text(context.root / file));
     };
     Cost cost = {
         lines(exercise.header()),
-        lines_of(stub_text(context, exercise)),
+        count_lines(stub_text(context, exercise)),
         lines(exercise.solution()),
-        lines_of_test(context, exercise),
+        count_lines_of_test(context, exercise),
         lines_in(context, exercise.mutants()),
         static_cast<long>(read_cases(context, exercise.mutants()).size()),
         lines_in(context, exercise.alternatives()),

@@ -28,7 +28,7 @@
 namespace dist::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
     std::vector<std::string> names;
     std::string share = "1/1";
     SeriesOptions series;
@@ -52,7 +52,7 @@ std::string in_part(const Result& result) {
 
 class Check {
   public:
-    Check(Context& context, const Arguments& arguments)
+    Check(Context& context, const CheckArguments& arguments)
         : context_(context),
           arguments_(arguments),
           tally_(context.json ? stderr : stdout),
@@ -255,7 +255,7 @@ class Check {
     }
 
     Context& context_;
-    const Arguments& arguments_;
+    const CheckArguments& arguments_;
     Tally tally_;
     Verdicts verdicts_;
     ProgressLine progress_;
@@ -292,7 +292,7 @@ void keep_named(std::vector<Series>& series, const std::string& name) {
     }
 }
 
-int check_command(Context& context, const Arguments& arguments) {
+int check_command(Context& context, const CheckArguments& arguments) {
     const Manifest manifest = read_manifest(context.root);
     const auto asked = [&](const std::string& name) {
         return std::find(arguments.names.begin(), arguments.names.end(), name) !=
@@ -371,7 +371,7 @@ int check_command(Context& context, const Arguments& arguments) {
 
 void add_check(Command& app, Context& context) {
     auto command = app.add_subcommand("check", "For authors: prove stubs, solutions and tests");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<CheckArguments>();
     command.add_option("NAME", arguments->names, "Exercises (default: all)");
     command.add_flag("--mutants", arguments->series.mutants, "Also try every known wrong answer");
     command.add_option(

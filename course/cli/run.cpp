@@ -20,7 +20,7 @@
 namespace dist::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
     std::string name;
     std::string as;
     LaunchOptions options;
@@ -80,7 +80,7 @@ Telling what_follows(
         .questions = questions_to_ask(context.root, manifest, progress, exercise.chapter)};
 }
 
-int run_command(Context& context, const Arguments& arguments, bool ranks_given) {
+int run_command(Context& context, const RunArguments& arguments, bool ranks_given) {
     if (ranks_given) {
         expect_rank_count(arguments.options.ranks);
     }
@@ -127,7 +127,7 @@ std::string run_whole(Context& context, const Exercise& exercise, SharedJobs& jo
 
 void add_run(Command& app, Context& context) {
     auto command = app.add_subcommand("run", "Test an exercise on real processes");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<RunArguments>();
     LaunchOptions& options = arguments->options;
     command.add_option("NAME", arguments->name, "Exercise; without it, the current one");
     command.add_option("--as", arguments->as, "Test this file in place of the exercise's own");

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
+struct PartResult {
     int passed = 0;
     int failed = 0;
     int skipped = 0;
@@ -142,7 +142,7 @@ Part sanitizers_of(const Context& context, const Share& share) {
 }
 
 /// Other changes each day. Not every exercise has been scored yet: so a change that passes is something to look at, and no failure.
-Part score_of(const Context& context, const Share& share) {
+Part single_changes(const Context& context, const Share& share) {
     Part part = {
         "score",
         "Three single changes of " + part_of(share, "the solutions") +
@@ -182,7 +182,7 @@ std::vector<Part> all_parts(const Context& context, const Share& share) {
             }
         }
     }
-    parts.push_back(score_of(context, share));
+    parts.push_back(single_changes(context, share));
     return parts;
 }
 
@@ -195,8 +195,8 @@ int attribute(const std::string& xml, const std::string& name) {
 
 /// From the part's document; a part without one is one thing that holds or does not, and is no test.
 /// A part that failed without saying where counts as one failure.
-Outcome counts_of(const Context& context, const Part& part, int status) {
-    Outcome counts;
+PartResult counts_of(const Context& context, const Part& part, int status) {
+    PartResult counts;
     if (part.document == Document::junit) {
         const std::string xml = read_text(context.root / file_of(part.name, "xml"));
         counts.failed = attribute(xml, "failures");
@@ -220,7 +220,7 @@ Outcome counts_of(const Context& context, const Part& part, int status) {
 }
 
 // Errors  Interrupted
-Outcome run_part(Context& context, const Part& part) {
+PartResult run_part(Context& context, const Part& part) {
     fmt::print("\n{}\n", paint(part.heading, Colour::bold, use_colours()));
     std::fflush(stdout);
     // what is said is seen while it runs, and kept; a document goes to its file
@@ -235,7 +235,7 @@ Outcome run_part(Context& context, const Part& part) {
     options.attached = true;
     options.environment = part.environment;
     const Ended ended = run(context, command, options);
-    const Outcome counts = counts_of(context, part, ended.status);
+    const PartResult counts = counts_of(context, part, ended.status);
     if (part.document == Document::none) {
         fmt::print(
             "{}: {} [{:.0f} s]\n", part.name, counts.failed == 0 ? "holds" : "FAILED", ended.seconds
@@ -312,9 +312,9 @@ void test(Context& context, bool all, const std::string& share) {
     fmt::print("Building the course's own tests\n");
     build_targets(context, {all ? "course_tests" : "quick_tests"});
 
-    Outcome sum;
+    PartResult sum;
     for (const Part& part : parts) {
-        const Outcome counts = run_part(context, part);
+        const PartResult counts = run_part(context, part);
         sum.passed += counts.passed;
         sum.failed += counts.failed;
         sum.skipped += counts.skipped;

@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <functional>
 #include <unistd.h>
@@ -97,7 +98,7 @@ void Grader::prepare(const Exercise& exercise, const std::vector<std::string>& a
     Reference& reference =
         references_.try_emplace(exercise.name, context_, options_, exercise).first->second;
     if (!std::ranges::all_of(answers, [&](auto& text) { return text == reference.stub(); })) {
-        reference.prepare();
+        reference.prepare(fmt::format("{}", fmt::join(answers, "\n")));
     }
 }
 

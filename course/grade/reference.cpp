@@ -44,14 +44,14 @@ Built Reference::build(const fs::path& file) const {
     return build_as(context_, recipe_, file, {options_.sandbox, options_.time_limit_s});
 }
 
-void Reference::prepare() {
+void Reference::prepare(const std::string& answers) {
     if (program_.for_gpu()) {
         skipped_ = gpu_code_missing(context_);
         if (!skipped_.empty()) {
             return;
         }
     }
-    recipe_ = cli::prepare(context_, program_);
+    recipe_ = cli::prepare(context_, program_, references_named(context_, program_, answers));
     sandbox_.readable = library_folders(recipe_);
     sandbox_.gpu = program_.for_gpu();
     built_ = build(solution_);

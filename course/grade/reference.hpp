@@ -26,8 +26,8 @@ class Reference {
   public:
     Reference(Context& context, const GradeOptions& options, const Exercise& exercise);
 
-    /// Builds the test and runs the reference, by one thread and before what follows.
-    void prepare();
+    /// Builds the test, with what `answers` call, and runs the reference; by one thread and before what follows.
+    void prepare(const std::string& answers);
 
     /// Builds an answer in the place of the reference.
     [[nodiscard]] Built build(const std::filesystem::path& file) const;

@@ -36,6 +36,15 @@ void warm(const Context& context, const Program& program, const LaunchOptions& o
     }
 }
 
+/// What is built for the answer `file` beside its test's parts.
+std::vector<std::string> parts_of(
+    const Context& context, const Program& program, const std::filesystem::path& file
+) {
+    std::vector<std::string> parts = references_named(context, program, text_of(file));
+    parts.push_back(host_of(context, program));
+    return parts;
+}
+
 /// Compiles it while jobs for it are started, looks at it while it is linked as a library, and tries it in one of them.
 Result run_shared(
     Context& context,
@@ -47,7 +56,7 @@ Result run_shared(
         expect_file(as);
     }
     const std::filesystem::path file = as.empty() ? context.root / program.source : as;
-    const Recipe recipe = prepare(context, program, {host_of(context, program)});
+    const Recipe recipe = prepare(context, program, parts_of(context, program, file));
     std::future<void> starting =
         std::async(std::launch::async, [&] { warm(context, program, options); });
     const Built compiled = compile_as(context, recipe, file);
@@ -187,8 +196,8 @@ Result not_started(const Context& context, const Exercise& exercise, const Launc
 
 void get_ready(const Context& context, const Exercise& exercise, SharedJobs& jobs) {
     const Program program = program_of(exercise);
-    const std::string host = host_of(context, program);
-    if (!host.empty() && prepared(context, program, {host})) {
+    if (!host_of(context, program).empty() &&
+        prepared(context, program, parts_of(context, program, context.root / program.source))) {
         warm(context, program, options_of_a_student(jobs));
     }
 }

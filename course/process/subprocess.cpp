@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = 8U << 20U;  // bytes kept; a program may write without end
-constexpr int kLookEveryMs = 25;
+constexpr int kPollEveryMs = 25;
 constexpr int kStopLookEveryMs = 5;
 constexpr double kAnswerS = 10;  // a keeper takes to end what it keeps
 
@@ -207,7 +207,7 @@ Ended run(
     while (waitpid(keeper, &status, WNOHANG) == 0) {
         // the keeper's report comes when all has ended: nobody waits longer than that
         std::array<pollfd, 2> ready = {{{report.end[0], POLLIN, 0}, {output.end[0], POLLIN, 0}}};
-        poll(ready.data(), open ? 2U : 1U, kLookEveryMs);
+        poll(ready.data(), open ? 2U : 1U, kPollEveryMs);
         if (ready[0].revents != 0) {
             open = open && drain(output.end[0], ended);
             waitpid(keeper, &status, 0);

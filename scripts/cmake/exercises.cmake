@@ -1,7 +1,9 @@
 # Targets for every exercise of exercises/course.toml:
 #   solution_NAME      the reference, a static library of one file
 #   NAME_test_object   the test
-#   NAME_test_parts    all that NAME_test is linked from but the student's file: another file may take its place
+#   NAME_references    it, and the references that it calls
+#   NAME_test_parts    what NAME_test calls, but the student's file: another file may take its place, and needs the
+#                      NAME_references of what it includes beside
 #   NAME_test          the test, the student's file, and the reference of everything else: one missing function is a link
 #                      error, never the reference in disguise
 #   NAME_walk          for `prove`, where the manifest says walk = true: all orders of events (tests/harness/walk)
@@ -40,6 +42,45 @@ function(headers_of name result)
     endif()
   endif()
   set(${result} "${headers}" PARENT_SCOPE)
+endfunction()
+
+# The lines of FILE that include headers of exercises and of tests, without what is around the paths.
+function(includes_of file result)
+  get_property(is_known GLOBAL PROPERTY includes_of_${file} SET)
+  if(NOT is_known)
+    set(paths)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${file})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+      file(STRINGS ${PROJECT_SOURCE_DIR}/${file} paths REGEX "^#include \"(exercises|tests)/")
+      list(TRANSFORM paths REPLACE "^#include \"([^\"]*)\".*" "\\1")
+    endif()
+    set_property(GLOBAL PROPERTY includes_of_${file} "${paths}")
+  endif()
+  get_property(paths GLOBAL PROPERTY includes_of_${file})
+  set(${result} "${paths}" PARENT_SCOPE)
+endfunction()
+# The references that FILES call, and what those call, as targets: whose header a file includes, that it calls.
+function(references_of result)
+  set(files ${ARGN})
+  set(seen)
+  set(references)
+  while(files)
+    list(POP_FRONT files file)
+    if(file IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${file})
+    includes_of(${file} paths)
+    list(APPEND files ${paths})
+    foreach(path IN LISTS paths)
+      if(path MATCHES "^exercises/(.*/([a-z0-9_]+))\\.hpp$" AND CMAKE_MATCH_2 IN_LIST available)
+        list(APPEND references solution_${CMAKE_MATCH_2})
+        list(APPEND files solutions/${CMAKE_MATCH_1}.cpp)
+      endif()
+    endforeach()
+  endwhile()
+  list(REMOVE_DUPLICATES references)
+  set(${result} "${references}" PARENT_SCOPE)
 endfunction()
 
 # Libraries for the code of an exercise, by what it needs. RUNTIME is the course's, for the MPI it is to run on; HEADERS are
@@ -86,6 +127,9 @@ function(add_exercise name)
   endforeach()
 
   add_solution(solution_${name} ${name} dist::runtime)
+  references_of(called solutions/${path}.cpp)
+  add_custom_target(${name}_references)
+  add_dependencies(${name}_references solution_${name} ${called})
 
   add_mine(mine_${name} ${name} dist::runtime)
 
@@ -108,7 +152,9 @@ function(add_exercise name)
   if(NEEDS_${needs}_PRECOMPILED_ANSWER)
     share_precompiled(${name}_test ${NEEDS_${needs}_PRECOMPILED_ANSWER})
   endif()
-  add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${others} ${headers} ${NEEDS_${needs}_PRECOMPILED}
+  references_of(called tests/${path}_test.cpp solutions/${path}.cpp)
+  list(REMOVE_ITEM called solution_${name})
+  add_parts(${name}_test ${name}_test_object dist_harness dist_runtime ${called} ${headers} ${NEEDS_${needs}_PRECOMPILED}
     ${NEEDS_${needs}_PARTS})
 
   if(EXERCISE_${name}_walk)
@@ -120,7 +166,9 @@ function(add_exercise name)
     link_needs(${name}_walk PRIVATE ${needs} dist::runtime "")
     target_link_libraries(${name}_walk PRIVATE dist::student_warnings ${others} dist::net dist::runtime)
     set_target_properties(${name}_walk PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    add_parts(${name}_walk ${name}_walk_object dist_walk dist_runtime ${others})
+    references_of(called tests/${path}_walk.cpp solutions/${path}.cpp)
+    list(REMOVE_ITEM called solution_${name})
+    add_parts(${name}_walk ${name}_walk_object dist_walk dist_runtime ${called})
   endif()
 endfunction()
 
@@ -144,6 +192,11 @@ foreach(name IN LISTS EXERCISES)
 endforeach()
 foreach(name IN LISTS available)
   add_exercise(${name})
+endforeach()
+foreach(name IN LISTS EXERCISES)
+  if(NOT TARGET ${name}_references)  # nothing of it is built here
+    add_custom_target(${name}_references)
+  endif()
 endforeach()
 
 # For CTest: the student's file, and the reference in its place.
@@ -197,19 +250,27 @@ foreach(mpi IN ITEMS "" _own)
     add_stack(stack_torch_mine${mpi} "${mpi}" dist::runtime${mpi} TRUE "${NEEDS_torch_USES}")
   endif()
 endforeach()
-# dist::stack_replicas: the references that training equal replicas calls, and what those call.
-if(LibTorch_FOUND)
-  add_library(dist_stack_replicas INTERFACE)
-  set(called chunk_bounds send_recv ring_shift broadcast tree_broadcast ring_reduce_scatter ring_all_gather ring_all_reduce
-    simple_model distributed_sampler broadcast_parameters average_gradients evaluate resnet_trainer data_parallel
-    gradient_buckets autograd_hooks overlap mixed_precision sharded_checkpoint elastic_sampler snapshot flight_recorder)
+# The stack for a few callers: the references of NAMES.
+function(add_small_stack stack)
+  add_library(dist_${stack} INTERFACE)
   foreach(name IN LISTS available)
-    if(name IN_LIST called)
-      target_link_libraries(dist_stack_replicas INTERFACE solution_${name})
+    if(name IN_LIST ARGN)
+      target_link_libraries(dist_${stack} INTERFACE solution_${name})
     endif()
   endforeach()
-  target_link_libraries(dist_stack_replicas INTERFACE dist::runtime)
-  add_library(dist::stack_replicas ALIAS dist_stack_replicas)
+  target_link_libraries(dist_${stack} INTERFACE dist::runtime)
+  add_library(dist::${stack} ALIAS dist_${stack})
+endfunction()
+# dist::stack_collectives: what course/algorithms and the choice of one call.
+file(GLOB callers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/course/algorithms/*.[ch]pp)
+references_of(called ${callers} course/lab/choice.cpp)
+list(TRANSFORM called REPLACE "^solution_" "")
+add_small_stack(stack_collectives ${called})
+# dist::stack_replicas: what training equal replicas calls, and what that calls.
+if(LibTorch_FOUND)
+  add_small_stack(stack_replicas chunk_bounds send_recv ring_shift broadcast tree_broadcast ring_reduce_scatter ring_all_gather ring_all_reduce
+    simple_model distributed_sampler broadcast_parameters average_gradients evaluate resnet_trainer data_parallel
+    gradient_buckets autograd_hooks overlap mixed_precision sharded_checkpoint elastic_sampler snapshot flight_recorder)
 endif()
 if(SimGrid_FOUND)
   add_stack(stack_smpi _smpi dist::runtime_smpi FALSE mpi)

@@ -74,7 +74,7 @@ endfunction()
 # -DCMAKE_UNITY_BUILD=OFF: each alone, as scripts/check_tidy.sh reads them.
 function(compile_together)
   if(NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD)
-    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 40)
   endif()
 endfunction()
 

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A checkout with one file in it, where CI is not set.
-class Checkout {
+class CheckoutWithAnswer {
   public:
-    Checkout() {
+    CheckoutWithAnswer() {
         const char* const ci = std::getenv("CI");
         ci_ = ci == nullptr ? "" : ci;
         unsetenv("CI");
@@ -27,16 +27,16 @@ class Checkout {
         fs::create_directories(context.root);
         write("answer.cpp", "right");
     }
-    ~Checkout() {
+    ~CheckoutWithAnswer() {
         fs::remove_all(context.root);
         if (!ci_.empty()) {
             setenv("CI", ci_.c_str(), 1);
         }
     }
-    Checkout(const Checkout&) = delete;
-    Checkout& operator=(const Checkout&) = delete;
-    Checkout(Checkout&&) = delete;
-    Checkout& operator=(Checkout&&) = delete;
+    CheckoutWithAnswer(const CheckoutWithAnswer&) = delete;
+    CheckoutWithAnswer& operator=(const CheckoutWithAnswer&) = delete;
+    CheckoutWithAnswer(CheckoutWithAnswer&&) = delete;
+    CheckoutWithAnswer& operator=(CheckoutWithAnswer&&) = delete;
 
     void write(const std::string& name, const std::string& text) const {
         std::ofstream(context.root / name) << text;
@@ -62,7 +62,7 @@ TEST_CASE("an alternative that makes fewer checks than the solution, or more, is
 }
 
 TEST_CASE("a verdict of check holds until something changes that it rests on", "[check]") {
-    const Checkout checkout;
+    const CheckoutWithAnswer checkout;
     const Basis basis = checkout.basis("ring solution");
     CHECK_FALSE(Verdicts(checkout.context, false).hold(basis));
     Verdicts(checkout.context, false).keep(basis);
@@ -109,7 +109,7 @@ TEST_CASE("a verdict of check holds until something changes that it rests on", "
 }
 
 TEST_CASE("a verdict that rests on a file that is not there is not kept", "[check]") {
-    const Checkout checkout;
+    const CheckoutWithAnswer checkout;
     Basis basis = checkout.basis("ring solution");
     basis.files.push_back(checkout.context.root / "absent.hpp");
     Verdicts(checkout.context, false).keep(basis);

@@ -4,6 +4,7 @@
 #include <string>
 #include <unistd.h>
 
+#include "course/build/build.hpp"
 #include "course/build/changed.hpp"
 #include "course/manifest/cases.hpp"
 #include "course/process/error.hpp"
@@ -141,6 +142,34 @@ TEST_CASE("the source of an answer is written again only where it changes", "[ch
     CHECK(fs::last_write_time(source) == old);
     static_cast<void>(checkout.made("from = 'two'\nto = '3'\n" + other));
     CHECK(fs::last_write_time(source) > old);
+}
+
+TEST_CASE("what an answer calls is built for it: by the headers that it includes") {
+    const Checkout checkout;
+    checkout.write("exercises/01_first/one.hpp", "");
+    checkout.write("exercises/02_second/two.hpp", "");
+    checkout.write(
+        "two.cpp",
+        "#include \"exercises/02_second/two.hpp\"\n"
+        "#include \"exercises/01_first/one.hpp\"\n"
+        "#include \"exercises/01_first/gone.hpp\"\n"
+        "#include \"course/one.hpp\"\n#include <one.hpp>\n"
+    );
+    Program program;
+    program.name = "two";
+    const std::string text = text_of(checkout.context.root / "two.cpp");
+    CHECK(
+        references_named(checkout.context, program, text) ==
+        std::vector<std::string>{"one_references"}
+    );
+
+    checkout.write(kList, "[change]\nto = '#include \"exercises/02_second/two.hpp\"'\n");
+    program.name = "one";
+    const std::string list = text_of((checkout.context.root / kList).string() + ":change");
+    CHECK(
+        references_named(checkout.context, program, list) ==
+        std::vector<std::string>{"two_references"}
+    );
 }
 
 }  // namespace

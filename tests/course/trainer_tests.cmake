@@ -45,7 +45,7 @@ if(LibTorch_FOUND)
   # a GPT on many meshes, in one job
   add_executable(mesh_gradients EXCLUDE_FROM_ALL
     mesh_gradients.cpp ${trainer_sources}/../parallel/no_nccl_hook.cpp)
-  target_link_libraries(mesh_gradients PRIVATE dist::parallel dist::trainer_options dist::stack_torch nlohmann_json::nlohmann_json dist::lines_only dist::optimised_little dist::warnings)
+  target_link_libraries(mesh_gradients PRIVATE dist::parallel dist::options dist::stack_torch nlohmann_json::nlohmann_json dist::lines_only dist::optimised_little dist::warnings)
   add_dependencies(trainer_runs_test mesh_gradients)
   add_test(NAME train_tcp COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/train_tcp_test.sh $<TARGET_FILE:shardlings_cli>)
   set_tests_properties(train_tcp PROPERTIES LABELS "course;trainer" TIMEOUT 600)

@@ -17,7 +17,7 @@ namespace {
 std::atomic<bool> counting = false;
 std::atomic<long> held_bytes = 0;
 std::atomic<long> peak_bytes = 0;
-std::atomic<long> stacks = 0;  // of held_bytes
+std::atomic<long> counted_stacks = 0;  // of held_bytes
 std::atomic<long> allocations = 0;
 thread_local bool is_counted = false;
 thread_local int uncounted = 0;
@@ -161,7 +161,7 @@ void count_heap() {
 
 void count_stacks() {
     const long now = stack_bytes();
-    note_peak(held_bytes += now - stacks.exchange(now));
+    note_peak(held_bytes += now - counted_stacks.exchange(now));
 }
 
 long heap_bytes() {

@@ -19,7 +19,7 @@
 namespace dist::harness {
 namespace {
 
-constexpr int kNap = 5'000;  // us, between two looks at the rank
+constexpr int kWatchUs = 5'000;  // us, between two looks at the rank
 
 double resident_mb(pid_t pid) {
     std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
@@ -170,7 +170,7 @@ void watch(pid_t pid, const std::string& output_file) {
     int status = 0;
     double finished_at_s = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        usleep(kNap);
+        usleep(kWatchUs);
         enforce_limits(pid, output_file, limits, progress);
         if (mpirun_ends_us || proxy_is_gone()) {
             leave_with_the_job(pid);

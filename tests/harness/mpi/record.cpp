@@ -68,7 +68,7 @@ void broadcast(T* values, std::size_t n, int from, const Communicator& comm) {
 
 // The logs played on both machines: two ranks do so, at the same time, and tell the others.
 void play_for_all(
-    const std::vector<std::vector<Step>>& logs,
+    const std::vector<std::vector<trace::Step>>& logs,
     const Communicator& comm,
     Schedule& full,
     Schedule& half_duplex
@@ -95,8 +95,8 @@ Traffic end_record(const Communicator& comm) {
     const Recording records;
     Traffic result = traffic();
     auto logs = gathered(end_log(), comm);
-    for (std::vector<Step>& log : logs) {
-        for (Step& step : log) {
+    for (std::vector<trace::Step>& log : logs) {
+        for (trace::Step& step : log) {
             step.peer = rank_in(comm, step.peer);
         }
     }

@@ -22,10 +22,10 @@ struct Received {
 std::mutex traffic_lock;
 Traffic so_far;
 std::vector<Received> received;
-std::vector<Step> steps;
-std::vector<std::vector<std::uint64_t>> stacks;  // of sends, where `trace` asks for them
-std::vector<trace::Payload> payloads;            // likewise
-std::vector<trace::Memory> memory;               //
+std::vector<trace::Step> steps;
+std::vector<std::vector<std::uint64_t>> senders;  // of sends, where `trace` asks for them
+std::vector<trace::Payload> payloads;             // likewise
+std::vector<trace::Memory> memory;                //
 bool logs = false;
 SharedLog* outliving = nullptr;
 // Numbers are never used again: a message of an earlier log is known as such.
@@ -41,7 +41,7 @@ int this_thread() {
     return my_thread;
 }
 
-void log(Step step) {
+void log(trace::Step step) {
     if (logs) {
         step.thread = this_thread();
         step.at_s = now_s();
@@ -64,7 +64,7 @@ void log_stack() {
     if (logs && channel::keeps_payloads()) {
         Frames frames{};
         capture_frames(frames);
-        stacks.emplace_back(frames.address, frames.address + frames.count);
+        senders.emplace_back(frames.address, frames.address + frames.count);
     }
 }
 
@@ -83,13 +83,13 @@ void reset_traffic() {
     so_far = Traffic{};
     received.clear();
     steps.clear();
-    stacks.clear();
+    senders.clear();
     payloads.clear();
     memory.clear();
     logs = true;
 }
 
-std::vector<Step> end_log() {
+std::vector<trace::Step> end_log() {
     const std::scoped_lock guard(traffic_lock);
     logs = false;
     return steps;
@@ -97,7 +97,8 @@ std::vector<Step> end_log() {
 
 trace::Log last_log() {
     const std::scoped_lock guard(traffic_lock);
-    return {.steps = steps, .limits = {}, .stacks = stacks, .payloads = payloads, .memory = memory};
+    return {
+        .steps = steps, .limits = {}, .stacks = senders, .payloads = payloads, .memory = memory};
 }
 
 Traffic traffic() {

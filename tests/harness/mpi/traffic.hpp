@@ -11,13 +11,12 @@
 namespace dist::harness {
 
 using trace::Did;
-using trace::Step;
 
 /// Starts counting from zero, and a log of what this rank does.
 void reset_traffic();
 
 /// Ends the log, and returns it. What comes then is not of the code under test.
-std::vector<Step> end_log();
+std::vector<trace::Step> end_log();
 
 /// The log, ended or not: in a record, what the code under test did last.
 trace::Log last_log();
@@ -39,7 +38,7 @@ void note_schedule(const trace::Schedule& schedule, int rank);
 struct SharedLog {
     static constexpr int kRoom = 1 << 16;
     std::atomic<int> steps;
-    Step step[kRoom];
+    trace::Step step[kRoom];
 };
 void log_into(SharedLog& shared);
 

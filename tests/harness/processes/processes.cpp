@@ -29,7 +29,7 @@
 namespace dist::harness {
 namespace {
 
-constexpr int kNap = 1000;  // us
+constexpr int kPollUs = 1000;  // us
 
 // They hang when nobody has run for so many looks, one after so many naps: a second and a half, or longer where this process
 // gets no core itself.
@@ -210,7 +210,7 @@ Ended wait_for(Children& children, const SharedMemory& shared) {
     Quiet quiet;
     int idle_looks = 0;
     bool all_ended = false;
-    for (int naps = 1; !all_ended; usleep(kNap), ++naps) {
+    for (int naps = 1; !all_ended; usleep(kPollUs), ++naps) {
         all_ended = true;
         quiet.look();
         for (int rank = 0; Child & child : children) {
@@ -293,15 +293,15 @@ trace::Log log_of(const Shared& shared) {
     return log;
 }
 
-std::vector<Traffic> traffic_of(const std::vector<std::vector<Step>>& by_rank) {
+std::vector<Traffic> traffic_of(const std::vector<std::vector<trace::Step>>& by_rank) {
     const int rounds = play(by_rank, false).rounds;
     const int half_duplex_rounds = play(by_rank, true).rounds;
     std::vector<Traffic> all;
-    for (const std::vector<Step>& log : by_rank) {
+    for (const std::vector<trace::Step>& log : by_rank) {
         Traffic& traffic = all.emplace_back();
         traffic.rounds = rounds;
         traffic.half_duplex_rounds = half_duplex_rounds;
-        for (const Step& step : log) {
+        for (const trace::Step& step : log) {
             if (step.did == Did::send) {
                 ++traffic.messages_sent;
                 traffic.bytes_sent += step.bytes;
@@ -336,7 +336,7 @@ Processes on_processes(
     TestRun& test = current_test();
     test.processes = outcomes(children, ended, shared, may.die);
     Processes run;
-    std::vector<std::vector<Step>> steps;
+    std::vector<std::vector<trace::Step>> steps;
     std::vector<trace::Log> all_logs;
     for (int rank = 0; ProcessRun & one : test.processes) {
         one.log = log_of(shared[rank++]);
