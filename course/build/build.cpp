@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "course/build/build_lock.hpp"
+#include "course/build/changed.hpp"
 #include "course/build/diagnostics.hpp"
 #include "course/build/failed.hpp"
 #include "course/build/lines.hpp"
@@ -219,9 +220,12 @@ Built build_as(
     return link_program(context, recipe, compile_as(context, recipe, as, caution), caution);
 }
 
-std::string text_of(const fs::path& answer) {
-    const std::optional<InList> in = in_list(answer);
-    return read_text(in ? in->list : answer);
+std::string text_of(const Context& context, const fs::path& answer) {
+    try {
+        return read_text(make_source(context, answer));
+    } catch (const UsageError&) {  // told where it is compiled
+        return "";
+    }
 }
 
 void expect_file(const fs::path& as) {
@@ -240,7 +244,7 @@ Built build_test(Context& context, const Program& program, const fs::path& as) {
     }
     const fs::path answer = as.empty() ? context.root / program.source : as;
     const Recipe recipe =
-        prepare(context, program, references_named(context, program, text_of(answer)));
+        prepare(context, program, references_named(context, program, text_of(context, answer)));
     Built built = build_as(context, recipe, answer);
     context.spend("build", built.compile_s);
     context.spend("link", built.link_s);

@@ -55,8 +55,8 @@ Recipe prepare(Context& context, const Program& program, const std::vector<std::
 std::vector<std::string> references_named(
     const Context& context, const Program& program, const std::string& answer
 );
-/// Of a file, or of the list in which the answer is a change.
-std::string text_of(const std::filesystem::path& answer);
+/// What will be compiled for `answer`; empty where a list cannot make it.
+std::string text_of(const Context& context, const std::filesystem::path& answer);
 
 /// The recipe, where prepare() would find nothing to do.
 std::optional<Recipe> prepared(

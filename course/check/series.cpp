@@ -169,9 +169,9 @@ BuiltSeries build(Context& context, const Series& series, const Unchanged& uncha
         return result;
     }
     try {
-        std::set<std::string> answers;  // a list is one, with all that are changes in it
+        std::set<std::string> answers;
         for (const Trial& trial : series.trials) {
-            answers.insert(text_of(context.root / trial.expected.file));
+            answers.insert(text_of(context, context.root / trial.expected.file));
         }
         const std::string text = fmt::format("{}", fmt::join(answers, "\n"));
         result.recipe =

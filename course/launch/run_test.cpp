@@ -40,7 +40,7 @@ void warm(const Context& context, const Program& program, const LaunchOptions& o
 std::vector<std::string> parts_of(
     const Context& context, const Program& program, const std::filesystem::path& file
 ) {
-    std::vector<std::string> parts = references_named(context, program, text_of(file));
+    std::vector<std::string> parts = references_named(context, program, text_of(context, file));
     parts.push_back(host_of(context, program));
     return parts;
 }

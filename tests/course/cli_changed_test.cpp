@@ -157,15 +157,17 @@ TEST_CASE("what an answer calls is built for it: by the headers that it includes
     );
     Program program;
     program.name = "two";
-    const std::string text = text_of(checkout.context.root / "two.cpp");
+    const std::string text = text_of(checkout.context, checkout.context.root / "two.cpp");
     CHECK(
         references_named(checkout.context, program, text) ==
         std::vector<std::string>{"one_references"}
     );
 
-    checkout.write(kList, "[change]\nto = '#include \"exercises/02_second/two.hpp\"'\n");
+    checkout.write("other.cpp", "#include \"exercises/02_second/two.hpp\"\nwrong\n");
+    checkout.write(kList, "base = 'other.cpp'\n[change]\nwrong = 'w'\nfrom = 'wrong'\nto = 'x'\n");
     program.name = "one";
-    const std::string list = text_of((checkout.context.root / kList).string() + ":change");
+    const std::string list =
+        text_of(checkout.context, (checkout.context.root / kList).string() + ":change");
     CHECK(
         references_named(checkout.context, program, list) ==
         std::vector<std::string>{"two_references"}
