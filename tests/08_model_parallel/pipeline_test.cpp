@@ -1,9 +1,6 @@
-// What run_pipeline must do: train as one process does, by any schedule, and hold no more than is
-// in flight.
+// What run_pipeline must do: train as one process does, by any schedule, and hold no more than is in flight.
 #include "exercises/08_model_parallel/pipeline.hpp"
 
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
 #include <memory>
@@ -15,12 +12,11 @@
 #include "tests/harness/words/bytes.hpp"
 #include "tests/harness/words/calls.hpp"
 #include "tests/harness/words/cost.hpp"
-#include "tests/harness/words/gone.hpp"
 #include "tests/harness/words/memory.hpp"
 #include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/text.hpp"
 #include "tests/harness/words/throws.hpp"
-#include "tests/harness/words/two_alive.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -39,12 +35,10 @@ void goes_on(
     const Communicator others = comm.split(0, comm.rank());
     const int m = rows[0].back().micro_batch + 1;
     StagedModel model = layers(2);
-    const StagedModel alone = layers(2);
     for (int k = 0; k < 2; ++k) {
-        const auto calls = std::make_shared<int>(0);
-        const auto plain = model.stages[static_cast<std::size_t>(k)].forward;
-        model.stages[static_cast<std::size_t>(k)].forward = [=, &others](const at::Tensor& x) {
-            const std::pair<int, int> here = {k, (*calls)++};
+        const auto plain = model.stages[k].forward;
+        model.stages[k].forward = [=, &others, i = 0](const at::Tensor& x) mutable {
+            const std::pair<int, int> here = {k, i++};
             char word = 0;
             if (here == waits) {
                 MPI_Recv(&word, 1, MPI_CHAR, tells.first, 0, others.handle(), MPI_STATUS_IGNORE);
@@ -54,342 +48,130 @@ void goes_on(
             return plain(x);
         };
     }
-    const Tensors got = model.train(rows, m, comm);
     INFO(text);
-    const Tensors expected = alone.train_alone(in_order(m), m);
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        CHECK(identical(got[i], expected[i]));
-    }
-}
-
-/// Words, layers, and the table again. One process has one table; each end of a pipeline a copy.
-StagedModel tied_model(int stages, bool one_table) {
-    const at::Tensor table = filled({5, 4}, 0, 9).sign().requires_grad_();
-    const at::Tensor copy = one_table ? table : table.detach().clone().requires_grad_();
-    StagedModel model{.stages = {}, .words = 5};
-    model.stages.push_back(
-        {[=](const at::Tensor& words) { return table.index_select(0, words); }, {3}, {table}}
-    );
-    for (int k = 1; k + 1 < stages; ++k) {
-        model.stages.push_back(whole(4, static_cast<std::uint64_t>(k)));
-    }
-    model.stages.push_back(
-        {[=](const at::Tensor& x) { return at::linear(x, copy); }, {3, 4}, {copy}}
-    );
-    return model;
+    (void)model.train(rows, m, comm);
 }
 
 /// The middle one of three stages, of whole numbers: (3, 4) -> (3, 4).
 struct OddStage {
-    std::string name;
-    std::function<TestedStage()> make;
+    const char* name;
+    std::vector<std::int64_t> weight;
+    at::Tensor (*forward)(const at::Tensor& x, const at::Tensor& w);
+
+    [[nodiscard]] TestedStage make() const {
+        const at::Tensor w = filled(weight, 0, 7).sign().requires_grad_();
+        return {[f = forward, w](const at::Tensor& x) { return f(x, w); }, {3, 4}, {w}};
+    }
 };
 
-TestedStage stage_of(Tensors leaves, std::function<at::Tensor(const at::Tensor&)> forward) {
-    return {std::move(forward), {3, 4}, std::move(leaves)};
-}
+const OddStage kOddStages[] = {
+    {"returns its input", {0}, [](const auto& x, const auto&) { return x; }},
+    {"returns what is not in one piece",
+     {4, 4},
+     [](const auto& x, const auto& w) { return w.matmul(x.t()).t(); }},
+    {"reads a weight three times",
+     {4, 4},
+     [](const auto& x, const auto& w) {
+         return at::linear(at::linear(at::linear(x, w).relu(), w).relu(), w);
+     }},
+    {"adds what comes from a weight alone",
+     {3, 4},
+     [](const auto& x, const auto& w) { return x.add(w.mul(2)).mul(w); }},
+    {"needs its input three times, once by a frozen weight",
+     {4, 4},
+     [](const auto& x, const auto& w) {
+         return at::linear(x, w).add(at::linear(x, w.detach())).add(x);
+     }},
+    {"does not use its input", {3, 4}, [](const auto&, const auto& w) { return w.mul(3); }},
+    {"returns a leaf", {3, 4}, [](const auto&, const auto& w) { return w; }},
+    {"returns what needs no gradient", {0}, [](const auto& x, const auto&) {
+         return x.detach().mul(2);
+     }}};
 
-/// Norm, attention and two layers, each added to what came before.
-TestedStage block() {
-    const auto leaf = [](at::IntArrayRef shape, std::uint64_t salt) {
-        return filled(shape, 0, salt).div(16).requires_grad_();
-    };
-    const Tensors w = {leaf({4}, 20),    leaf({4}, 21),     leaf({12, 4}, 22), leaf({12}, 23),
-                       leaf({4, 4}, 24), leaf({16, 4}, 25), leaf({4, 16}, 26)};
-    return stage_of(w, [=](const at::Tensor& x) {
-        const at::Tensor in = at::layer_norm(x.unsqueeze(0), {4}, w[0], w[1]);
-        const Tensors parts = at::linear(in, w[2], w[3]).chunk(3, -1);
-        const at::Tensor weights = parts[0].matmul(parts[1].transpose(-2, -1)).softmax(-1);
-        const at::Tensor y = x.unsqueeze(0).add(at::linear(weights.matmul(parts[2]), w[4]));
-        return y.add(at::linear(at::gelu(at::linear(y, w[5])), w[6])).squeeze(0);
-    });
-}
-
-std::vector<OddStage> odd_stages() {
-    const auto leaf = [](at::IntArrayRef shape) {
-        return filled(shape, 0, 7).sign().requires_grad_();
-    };
-    return {
-        {"has no parameters",
-         [] { return stage_of({}, [](const at::Tensor& x) { return x.relu(); }); }},
-        {"returns its input", [] { return stage_of({}, [](const at::Tensor& x) { return x; }); }},
-        {"returns a view of its input",
-         [] { return stage_of({}, [](const at::Tensor& x) {
-                  return x.flip(0).view({3, 4});
-              }); }},
-        {"returns what is not in one piece",
-         [=] {
-             const at::Tensor w = leaf({4, 4});
-             return stage_of({w}, [=](const at::Tensor& x) { return w.matmul(x.t()).t(); });
-         }},
-        {"reads a weight three times",
-         [=] {
-             const at::Tensor w = leaf({4, 4});
-             return stage_of({w}, [=](const at::Tensor& x) {
-                 return at::linear(at::linear(at::linear(x, w).relu(), w).relu(), w);
-             });
-         }},
-        {"adds what comes from a weight alone",
-         [=] {
-             const at::Tensor w = leaf({3, 4});
-             return stage_of({w}, [=](const at::Tensor& x) { return x.add(w.mul(2)).mul(w); });
-         }},
-        {"needs its input twice, and one weight of two is frozen",
-         [=] {
-             const at::Tensor w = leaf({4, 4});
-             const at::Tensor frozen = leaf({4, 4}).detach();
-             return stage_of({w, frozen}, [=](const at::Tensor& x) {
-                 return at::linear(x, w).add(at::linear(x, frozen)).add(x);
-             });
-         }},
-        {"has frozen weights alone",
-         [=] {
-             const at::Tensor frozen = leaf({4, 4}).detach();
-             return stage_of({frozen}, [=](const at::Tensor& x) { return at::linear(x, frozen); });
-         }},
-        {"is a block of a transformer", block},
-        {"does not use its input",
-         [=] {
-             const at::Tensor w = leaf({3, 4});
-             return stage_of({w}, [=](const at::Tensor& /*x*/) { return w.mul(3); });
-         }},
-        {"returns a leaf",
-         [=] {
-             const at::Tensor w = leaf({3, 4});
-             return stage_of({w}, [=](const at::Tensor& /*x*/) { return w; });
-         }},
-        {"returns what needs no gradient",
-         [] { return stage_of({}, [](const at::Tensor& x) { return x.detach().mul(2); }); }}};
-}
-
-/// B as I and W, one behind the other.
-Schedule in_halves(const Schedule& rows) {
-    using enum ActionKind;
-    Schedule split(rows.size());
-    for (std::size_t rank = 0; rank < rows.size(); ++rank) {
-        for (const auto& [stage, kind, i] : rows[rank]) {
-            split[rank].push_back({stage, kind == backward ? input_gradient : kind, i});
-            if (kind == backward) {
-                split[rank].push_back({stage, weight_gradient, i});
-            }
-        }
-    }
-    return split;
-}
-
-/// Three stages on one rank or on three, by B, and by I and W.
+/// Three stages on three ranks, by B, and by I and W; and all on one.
 void trains_three_stages(const std::string& what, const std::function<StagedModel()>& make) {
     on_ranks({3, 1}, [&](const Communicator& comm) {
-        const int p = comm.size();
-        const Schedule plain = pipeline_schedule(ScheduleKind::interleaved, p, 4, 3 / p);
-        for (const bool halves : {false, true}) {
-            INFO(what << (halves ? "; by I and W" : "; by B"));
-            trains_as_one(
-                insert_messages(halves ? in_halves(plain) : plain), in_order(4), make, comm
-            );
+        const std::vector<PipelineCase> on_one = {{ScheduleKind::interleaved, 1, 4, 3}};
+        const std::vector<PipelineCase> on_three = {
+            {ScheduleKind::one_forward_one_backward, 3, 4, 1},
+            {ScheduleKind::zero_bubble, 3, 4, 1}};
+        for (const PipelineCase& one : comm.size() == 1 ? on_one : on_three) {
+            INFO(what << "; " << text_of(one));
+            trains_as_one(rows_of(one), in_order(4), make, comm);
         }
     });
 }
 
-constexpr std::int64_t kActivation = 4000;
+constexpr std::size_t kActivation = 1000;  // floats of an input or output
+constexpr std::size_t kInside = 64;        // so many times that is what a stage keeps for backward
 
-// floats of an input or output
-constexpr std::ptrdiff_t kInside = 16;
-
-// as many more are what a stage keeps for backward
-
-/// The most that may be held when the action at `place` begins, in activations. A micro-batch in
-/// flight has its input, which of stage 0 is the caller's, and 16 more; from I to W its input and a
-/// gradient. Backward may have two more in its hands.
-std::size_t most_held(const Row& row, std::size_t place, int last_stage) {
-    using enum ActionKind;
-    std::ptrdiff_t held = 0;
-    std::set<std::pair<int, ActionKind>> sent;
-    for (const auto& [stage, kind, i] :
-         Row(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(place))) {
-        const std::ptrdiff_t gradient = stage == last_stage ? 0 : 1;  // of the output
-        switch (kind) {
-            case recv_f:
-            case recv_b:
-                ++held;
-                break;
-            case send_f:
-            case send_b:
-                --held;
-                sent.insert({stage, kind});
-                break;
-            case forward:
-                held += kInside + gradient;  // its input was there
-                break;
-            case backward:
-                held -= kInside + gradient;  // its input's gradient comes
-                break;
-            case input_gradient:
-                held -= stage == 0 ? 0 : kInside + gradient - 2;
-                break;
-            case weight_gradient:
-                held -= stage == 0 ? kInside + gradient : 2;
-                break;
-        }
-    }
-    return static_cast<std::size_t>(held) + sent.size() + 2;
-}
-
-/// Notes what is held whenever a stage is called, and whenever its backward begins.
+/// The most that is held, in activations, when a stage is called or its backward begins.
 struct Watch {
-    Row row;
-    int last_stage = 0;
-    std::shared_ptr<MemoryBefore> before = {};
-    std::map<int, std::vector<int>> calls = {};  // of each stage: micro-batches to come
-    std::size_t most_inside = 0;
-    Comparison all = {};
+    std::unique_ptr<MemoryBefore> before;
+    std::size_t most = 0;
 
-    static constexpr std::size_t bytes() { return sizeof(float) * kActivation; }
-
-    void look(const Action& action) {
-        const auto at = static_cast<std::size_t>(std::ranges::find(row, action) - row.begin());
-        const std::size_t most = most_held(row, at, last_stage);
-        const std::size_t held = before->tensors_since();
-        if (all && held > most * bytes() + 1000) {
-            all = {
-                false, "when " + cell(action) + " begins " + std::to_string(held) +
-                           " bytes are held, where " + std::to_string(most) + " activations have " +
-                           std::to_string(most * bytes())};
-        }
-    }
+    void look() { most = std::max(most, before->tensors_since() / sizeof(float) / kActivation); }
 };
 
-/// A stage that keeps 16 times its input for backward; of that, W needs the input alone.
-TestedStage heavy(int stage, const std::shared_ptr<Watch>& watch) {
+/// A stage that keeps 64 times its input for backward; of that, W needs the input alone.
+TestedStage heavy(Watch& watch) {
     const at::Tensor w = at::ones({}).requires_grad_();
     const at::Tensor inside = at::ones({kInside, 1});
-    const auto forward = [=](const at::Tensor& x) {
-        using enum ActionKind;
-        std::vector<int>& to_come = watch->calls[stage];
-        const int i = to_come.front();
-        to_come.erase(to_come.begin());
-        watch->look({stage, ActionKind::forward, i});
+    const auto forward = [&watch, w, inside](const at::Tensor& x) {
         const at::Tensor h = x.mul(w).unsqueeze(0).mul(inside).tanh();
-        const std::size_t held = watch->before->tensors_since() / Watch::bytes();
-        watch->most_inside = std::max(watch->most_inside, held / std::size_t{kInside});
+        watch.look();
         at::Tensor y = h.sum(0);
-        if (y.requires_grad()) {
-            y.register_hook([watch, stage, i](const at::Tensor&) {
-                const Action b = {stage, backward, i};
-                const Action split = {stage, stage == 0 ? weight_gradient : input_gradient, i};
-                watch->look(std::ranges::find(watch->row, b) != watch->row.end() ? b : split);
-            });
-        }
+        y.register_hook([&watch](const at::Tensor&) { watch.look(); });
         return y;
     };
     return {forward, {kActivation}, {w}};
 }
 
-/// How many micro-batches, or chunks of them, have all that their backward needs.
-std::size_t most_in_flight(const PipelineCase& one, const Schedule& rows, int s) {
-    const int most = one.kind == ScheduleKind::gpipe ? one.m : std::min(one.p - s, one.m);
-    const auto chunks = static_cast<std::size_t>(s);
-    return static_cast<std::size_t>(
-        one.kind == ScheduleKind::interleaved ? simulate_schedule(rows).most_in_flight[chunks]
-                                              : most
-    );
-}
+constexpr std::int64_t kColumns = 5;
 
-/// What is held at each computation, how many micro-batches are in flight, and what is left.
-void holds_what_is_in_flight(const PipelineCase& one, const Communicator& comm) {
-    const Schedule rows = rows_of(one);
-    const Row& row = rows[static_cast<std::size_t>(comm.rank())];
-    const auto watch = std::make_shared<Watch>(Watch{row, one.p * one.v - 1});
-    StagedModel model;
-    for (int k = 0; k < one.p * one.v; ++k) {
-        model.stages.push_back(heavy(k, watch));
-    }
-    for (const auto& [stage, kind, i] : row) {
-        if (kind == ActionKind::forward) {
-            watch->calls[stage].push_back(i);
-        }
-    }
-    const std::vector<PipelineStage> stages = model.stages_for(row);
-    const Tensors inputs = comm.rank() == 0 ? model.inputs(one.m) : Tensors{};
-    const auto loss = [](const at::Tensor& y, int /*i*/) { return y.sum(); };
-    watch->before = std::make_shared<MemoryBefore>();
-    const Tensors losses = run_pipeline(rows, stages, inputs, loss, comm);
-    const std::size_t left = watch->before->tensors_since();
-    const Comparison beside = watch->before->nothing_beside();
-    INFO(text_of(one) << "; an activation has " << Watch::bytes() << " bytes");
-    INFO("rank " << comm.rank() << ": " << text_of_row(row));
-    {
-        INFO("micro-batches that have all that their backward needs, at most");
-        CHECK(watch->most_inside == most_in_flight(one, rows, comm.rank()));
-    }
-    CHECK(watch->all);
-    INFO("afterwards: a gradient of each stage's one weight, and losses");
-    CHECK(same_bytes(left, sizeof(float) * (stages.size() + losses.size())));
-    CHECK(beside);
-}
+/// Multiplications for a layer's output, the gradient of its input, or that of its weight.
+constexpr std::int64_t kProduct = 6 * kColumns * kColumns;
 
-/// Two stages of three layers, on one rank.
+/// Two stages of three layers, on one rank, and what is to be seen when a stage is called.
 struct Halves {
-    static constexpr std::int64_t kColumns = 5;
-    /// Multiplications for a layer's output, the gradient of its input, or that of its weight.
-    static constexpr std::int64_t kProduct = 6 * kColumns * kColumns;
-
-    /// What is to be seen when a stage is called.
     struct Look {
-        std::int64_t products = 0;             // since the call before has ended
+        std::int64_t products = 0;             // since the call before, without its own three
         std::ptrdiff_t with_gradient[2] = {};  // leaves of each stage
-        std::vector<bool> gone = {};  // of the last stage's micro-batch 0: what each layer gave
     };
 
     Multiplications multiplications = {};
     std::vector<Look> looks = {};
-    std::vector<WatchedMemory> results = {};
     StagedModel model = {};
 
     void look() {
-        Look now{multiplications.taken() / kProduct};
-        for (std::size_t k = 0; k < model.stages.size(); ++k) {
+        Look now{multiplications.taken() / kProduct - 3};
+        for (int k = 0; k < 2; ++k) {
             now.with_gradient[k] = std::ranges::count_if(
                 model.stages[k].leaves, [](const at::Tensor& leaf) { return leaf.grad().defined(); }
             );
-        }
-        for (const WatchedMemory& one : results) {
-            now.gone.push_back(one.is_gone());
         }
         looks.push_back(now);
     }
 };
 
-/// Three layers. `watched` may be empty.
-TestedStage three_layers(int k, const std::shared_ptr<Halves>& watched) {
+TestedStage three_layers(int k, Halves* watch) {
     Tensors leaves;
-    for (std::uint64_t i = 0; i < 3; ++i) {
-        const std::uint64_t salt = 10 * static_cast<std::uint64_t>(k) + 2 * i;
-        leaves.push_back(filled({Halves::kColumns, Halves::kColumns}, 0, salt).div(16));
-        leaves.push_back(filled({Halves::kColumns}, 0, salt + 1).div(16));
+    for (int i = 0; i < 3; ++i) {
+        const int salt = 10 * k + 2 * i;
+        leaves.push_back(filled({kColumns, kColumns}, 0, salt).div(16).requires_grad_());
+        leaves.push_back(filled({kColumns}, 0, salt + 1).div(16).requires_grad_());
     }
-    for (at::Tensor& leaf : leaves) {
-        leaf.requires_grad_();
-    }
-    const std::weak_ptr<Halves> weak = watched;
-    const auto forward = [leaves, weak, k](const at::Tensor& x) {
-        const std::shared_ptr<Halves> watch = weak.lock();
-        if (watch) {
+    const auto forward = [leaves, watch](const at::Tensor& x) {
+        if (watch != nullptr) {
             watch->look();
         }
         Tensors h = {x};
         for (std::size_t i = 0; i < leaves.size(); i += 2) {
             h.push_back(at::linear(h.back(), leaves[i], leaves[i + 1]).tanh());
         }
-        if (watch && k == 1 && watch->results.empty()) {
-            watch->results = {WatchedMemory(h[1]), WatchedMemory(h[2]), WatchedMemory(h[3])};
-        }
-        if (watch) {
-            (void)watch->multiplications.taken();
-        }
         return h[3];
     };
-    return {forward, {2, 3, Halves::kColumns}, leaves};
+    return {forward, {2, 3, kColumns}, leaves};
 }
 
 const Forbid kForbid({"collectives"}, "This exercise stands on your own isend, irecv and ring.");
@@ -413,23 +195,21 @@ TEST_CASE("gradients and losses are those of one process, bit for bit, by every 
 
 TEST_CASE("rows may be written by hand: down and up again, the last in first out, B beside I and W"
 ) {
-    on_ranks({3}, [](const Communicator& comm) {
-        const char* const text =
-            "0F0,0F1,5F0,5B0,5F1,5B1,0B0,0B1\n1F0,1F1,4F0,4B0,4F1,4B1,1B0,1B1\n"
-            "2F0,3F0,2F1,3F1,3B0,2B0,3B1,2B1\n";
-        trains_as_one(
-            insert_messages(read_schedule(text)), {0, 1}, [] { return layers(6); }, comm
-        );
-    });
-    on_ranks({2}, [](const Communicator& comm) {
-        const auto trains = [&](const std::string& text, const std::vector<int>& order) {
+    const auto trains = [](int p, int stages, const std::vector<int>& order, const char* text) {
+        on_ranks({p}, [&](const Communicator& comm) {
+            const Schedule rows = insert_messages(read_schedule(text));
             trains_as_one(
-                insert_messages(read_schedule(text)), order, [] { return layers(2); }, comm
+                rows, order, [&] { return layers(stages); }, comm
             );
-        };
-        trains("0F0,0F1,0F2,0B2,0B1,0B0\n1F0,1F1,1F2,1B2,1B1,1B0\n", {2, 1, 0});
-        trains("0F0,0F1,0B0,0I1,0W1\n1F0,1I0,1F1,1I1,1W1,1W0\n", {0, 1});
-    });
+        });
+    };
+    trains(
+        3, 6, {0, 1},
+        "0F0,0F1,5F0,5B0,5F1,5B1,0B0,0B1\n1F0,1F1,4F0,4B0,4F1,4B1,1B0,1B1\n"
+        "2F0,3F0,2F1,3F1,3B0,2B0,3B1,2B1\n"
+    );
+    trains(2, 2, {2, 1, 0}, "0F0,0F1,0F2,0B2,0B1,0B0\n1F0,1F1,1F2,1B2,1B1,1B0\n");
+    trains(2, 2, {0, 1}, "0F0,0F1,0B0,0I1,0W1\n1F0,1I0,1F1,1I1,1W1,1W0\n");
 }
 
 TEST_CASE("each stage is called once for each F, in the order of the row, and loss behind the last"
@@ -490,8 +270,7 @@ TEST_CASE("rows of F alone are evaluation: outputs come back, nothing is recorde
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
         constexpr int kM = 4;
         for (const int v : {1, 2}) {
-            const int stages = comm.size() * v;
-            StagedModel model = layers(stages);
+            StagedModel model = layers(comm.size() * v);
             bool records = false;
             model.loss = [&](const at::Tensor& y, int /*i*/) {
                 records = records || c10::GradMode::is_enabled() || y.requires_grad();
@@ -501,24 +280,17 @@ TEST_CASE("rows of F alone are evaluation: outputs come back, nothing is recorde
             Tensors got;
             const Schedule rows = forward_rows(comm.size(), kM, v);
             const Traffic traffic = record(comm, [&] { got = model.train(rows, kM, comm); });
-            const Comparison left = settings.unchanged();
             INFO(v << " stages on each rank");
-            CHECK(left);
+            CHECK(settings.unchanged());
             CHECK_FALSE(records);
             const bool is_last = comm.rank() == comm.size() - 1;
             const long sends = comm.size() == 1 ? 0 : is_last ? v - 1 : v;
             CHECK(traffic.messages_sent == kM * sends);
             CHECK(got.size() == (is_last ? kM : 0));
-            const Tensors inputs = model.inputs(kM);
+            const c10::AutoGradMode off(false);
+            const Tensors expected = model.train_alone(in_order(kM), kM);
             for (std::size_t i = 0; i < got.size(); ++i) {
-                at::Tensor x = inputs[i];
-                for (const TestedStage& stage : model.stages) {
-                    x = stage.forward(x);
-                }
-                CHECK(identical(got[i], x.detach()));
-            }
-            for (const TestedStage& stage : model.stages) {
-                CHECK_FALSE(stage.leaves[0].grad().defined());
+                CHECK(identical(got[i], expected[i]));
             }
         }
     });
@@ -577,69 +349,80 @@ TEST_CASE("each border between two ranks costs m outputs forward, and m gradient
 
 TEST_CASE("no more is held than is in flight: m micro-batches by GPipe, min(p-s, m) by 1F1B") {
     on_ranks({4, 1, 2, 3}, [](const Communicator& comm) {
-        for (const PipelineCase& one : schedules(comm.size(), {8, 3})) {
-            holds_what_is_in_flight(one, comm);
+        for (const PipelineCase& one : schedules(comm.size(), {24, 3})) {
+            const Schedule rows = rows_of(one);
+            const Row& row = row_of(rows, comm);
+            Watch watch;
+            StagedModel model;
+            for (int k = 0; k < one.p * one.v; ++k) {
+                model.stages.push_back(heavy(watch));
+            }
+            const std::vector<PipelineStage> stages = model.stages_for(row);
+            const Tensors inputs = comm.rank() == 0 ? model.inputs(one.m) : Tensors{};
+            const auto loss = [](const at::Tensor& y, int /*i*/) { return y.sum(); };
+            watch.before = std::make_unique<MemoryBefore>();
+            const Tensors losses = run_pipeline(rows, stages, inputs, loss, comm);
+            const std::size_t left = watch.before->tensors_since();
+            const Comparison beside = watch.before->nothing_beside();
+            const int p_s = std::min(one.p - comm.rank(), one.m);
+            const int in_flight = one.kind == ScheduleKind::interleaved
+                                      ? simulate_schedule(rows).most_in_flight[comm.rank()]
+                                  : one.kind == ScheduleKind::gpipe ? one.m
+                                                                    : p_s;
+            // one in flight has its input and a gradient; from I to W as well, of s + 1 at most;
+            // two outputs and two gradients of each stage are on their way; backward has two
+            const std::size_t most =
+                in_flight * (kInside + 2) + 2 * (comm.rank() + 1) + 4 * one.v + 2;
+            INFO(text_of(one) << ", rank " << comm.rank() << ": " << text_of_row(row));
+            INFO("activations held at once: 64 are what one micro-batch in flight needs in backward"
+            );
+            CHECK(watch.most <= most);
+            INFO("afterwards: a gradient of each stage's one weight, and losses");
+            CHECK(same_bytes(left, sizeof(float) * (stages.size() + losses.size())));
+            CHECK(beside);
         }
     });
 }
 
-TEST_CASE("I computes gradients of inputs, W those of weights, and each lets go what it needed") {
+TEST_CASE("I computes gradients of inputs, and W those of weights") {
     on_ranks({1}, [](const Communicator& comm) {
         // F stand between I and W, so that a stage is called there, and looks.
         const Schedule rows = read_schedule(
-            "0F0,0F1,0F2,1F0,1I0,1F1,1W0,1F2,0I0,0F3,0W0,1F3,1I1,1W1,0I1,0W1,1I2,1W2,0I2,0W2,1I3,"
-            "1W3,"
-            "0I3,0W3\n"
+            "0F0,0F1,0F2,1F0,1I0,1F1,1W0,1F2,0I0,0F3,0W0,1F3,"
+            "1I1,1W1,0I1,0W1,1I2,1W2,0I2,0W2,1I3,1W3,0I3,0W3\n"
         );
-        const auto watched = std::make_shared<Halves>();
-        watched->model.stages = {three_layers(0, watched), three_layers(1, watched)};
-        (void)watched->model.train(rows, 4, comm);
-        StagedModel alone{{three_layers(0, {}), three_layers(1, {})}};
+        Halves watched;
+        watched.model.stages = {three_layers(0, &watched), three_layers(1, &watched)};
+        (void)watched.model.train(rows, 4, comm);
+        const StagedModel alone{{three_layers(0, nullptr), three_layers(1, nullptr)}};
         (void)alone.train_alone(in_order(4), 4);
         INFO(text_of_row(rows[0], 16));
-        const auto check = [&](std::size_t call, std::int64_t products,
-                               std::vector<std::ptrdiff_t> leaves) {
-            const Halves::Look& look = watched->looks.at(call);
-            {
-                INFO("products of a layer since the call before");
-                CHECK(look.products == products);
-            }
-            INFO("leaves of each stage, of six, that have a gradient");
-            CHECK(look.with_gradient[0] == leaves[0]);
-            CHECK(look.with_gradient[1] == leaves[1]);
+        struct Expected {
+            const char* after;
+            std::int64_t products;
+            std::ptrdiff_t with_gradient[2];
         };
-        REQUIRE(watched->looks.size() == 8);
-        {
-            INFO("after 1I0: the gradient of each layer's input, and no leaf's");
-            check(4, 3, {0, 0});
-        }
-        {
-            INFO("after 1W0: the gradient of each layer's weight, and no input's again");
-            check(5, 3, {0, 6});
-        }
-        {
-            INFO("after 0I0: the input of stage 0 needs no gradient");
-            check(6, 0, {0, 6});
-        }
-        {
-            INFO("after 0W0: gradients of three weights, and of two layers' inputs");
-            check(7, 5, {6, 6});
-        }
-        {
-            INFO("is what the last layer gave gone after 1I0? Only its input's gradient needed that"
+        const Expected all[] = {
+            {"after 1I0: the gradient of each layer's input, and no leaf's", 3, {0, 0}},
+            {"after 1W0: the gradient of each layer's weight, and no input's again", 3, {0, 6}},
+            {"after 0I0: the input of stage 0 needs no gradient", 0, {0, 6}},
+            {"after 0W0: gradients of three weights, and of two layers' inputs", 5, {6, 6}}};
+        REQUIRE(watched.looks.size() == 8);
+        for (int i = 0; i < 4; ++i) {
+            const Halves::Look& look = watched.looks[4 + i];
+            INFO(all[i].after);
+            INFO(
+                "products of a layer since the call before, and each stage's leaves with a gradient"
             );
-            CHECK(watched->looks[4].gone[2]);
+            CHECK(look.products == all[i].products);
+            CHECK(look.with_gradient[0] == all[i].with_gradient[0]);
+            CHECK(look.with_gradient[1] == all[i].with_gradient[1]);
         }
-        {
-            INFO("is what the layers gave gone after 1W0? Nobody needs it any more");
-            CHECK(watched->looks[5].gone == std::vector<bool>{true, true, true});
-        }
-        has_gradients_of(watched->model, alone, rows[0], 4);
+        has_gradients_of(watched.model, alone, rows[0], 4);
     });
 }
 
 TEST_CASE("a SEND or RECV keeps its rank from nothing but what needs the message") {
-    // A SEND or RECV keeps its rank from nothing behind it, but for what needs its message.
     on_ranks({2}, [](const Communicator& comm) {
         INFO("rank 0 calls stage 0 for micro-batch 1 when rank 1 has begun with micro-batch 0:");
         INFO("a RECV begins to receive, and F waits for its own message alone");
@@ -656,21 +439,25 @@ TEST_CASE("a SEND or RECV keeps its rank from nothing but what needs the message
 }
 
 TEST_CASE("a stage may be whatever autograd knows: views, leaves, shared weights, no parameters") {
-    for (const OddStage& odd : odd_stages()) {
-        trains_three_stages("the middle stage " + odd.name, [&] {
+    for (const OddStage& odd : kOddStages) {
+        trains_three_stages(text("the middle stage ", odd.name), [&] {
             return StagedModel{{whole(4, 1), odd.make(), whole(4, 2)}};
         });
     }
+    trains_three_stages("the first stage looks words up in a table", [] {
+        const at::Tensor table = filled({5, 4}, 0, 9).sign().requires_grad_();
+        const auto look_up = [=](const at::Tensor& words) { return table.index_select(0, words); };
+        return StagedModel{
+            .stages = {{look_up, {3}, {table}}, whole(4, 1), whole(4, 2)}, .words = 5};
+    });
 }
 
 TEST_CASE("frozen parameters have no gradient, and those of other stages have theirs") {
-    // Stages whose parameters require no gradient: the first, the middle one, the last, all.
-    for (const std::size_t frozen :
-         {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
-        const std::string which = frozen < 3 ? "stage " + std::to_string(frozen) : "every stage";
+    for (const int frozen : {0, 1, 2, 3}) {
+        const std::string which = frozen < 3 ? text("stage ", frozen) : "every stage";
         trains_three_stages(which + " is frozen", [&] {
             StagedModel model{{whole(4, 1), whole(4, 2), whole(4, 3)}};
-            for (std::size_t k = 0; k < 3; ++k) {
+            for (int k = 0; k < 3; ++k) {
                 model.stages[k].leaves[0].requires_grad_(k != frozen && frozen < 3);
             }
             return model;
@@ -678,46 +465,8 @@ TEST_CASE("frozen parameters have no gradient, and those of other stages have th
     }
 }
 
-TEST_CASE("a tied weight has the gradient of both its ends, after one all-reduce") {
-    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
-        // Two runs, and then one sum over the two ends.
-        const int p = comm.size();
-        const bool is_end = comm.rank() == 0 || comm.rank() == p - 1;
-        const Communicator ends = comm.split(is_end ? 0 : 1, comm.rank());
-        const StagedModel mine = tied_model(std::max(p, 2), p == 1);
-        const StagedModel alone = tied_model(std::max(p, 2), true);
-        const Schedule rows = rows_of({ScheduleKind::interleaved, p, 4, p == 1 ? 2 : 1});
-        for (int run = 0; run < 2; ++run) {
-            (void)mine.train(rows, 4, comm);
-            (void)alone.train_alone(in_order(4), 4);
-        }
-        const at::Tensor table =
-            (comm.rank() == 0 ? mine.stages.front() : mine.stages.back()).leaves[0];
-        const at::Tensor own = is_end ? table.grad().clone() : at::Tensor();
-        const Traffic traffic = record(comm, [&] {
-            if (is_end) {
-                all_reduce_tied_gradient(table, ends);
-            }
-        });
-        if (is_end) {
-            const at::Tensor whole = alone.stages[0].leaves[0].grad();
-            CHECK(identical(
-                table.grad(), whole,
-                {{own, "that is what this rank's stages have found"},
-                 {whole.div(2), "that is the mean of both ends"}}
-            ));
-        }
-        const long messages = is_end && p > 1 ? 2 : 0;
-        INFO("one ring all-reduce of the table's 20 floats");
-        CHECK(within(
-            traffic, {.messages_sent = exactly(messages), .bytes_sent = exactly(messages * 40)}
-        ));
-    });
-}
-
 TEST_CASE("gradients of a tied weight add up in any layout, and none counts as zeros") {
     on_ranks({3, 1, 2}, [](const Communicator& comm) {
-        // A gradient in any layout, or none; a weight that needs none.
         for (const Layout layout : {Layout::contiguous, Layout::transposed, Layout::with_gaps}) {
             const at::Tensor weight = laid_out(filled({4, 3}, 0, 1), layout).requires_grad_();
             at::Tensor expected = at::zeros_like(weight);
@@ -726,15 +475,25 @@ TEST_CASE("gradients of a tied weight add up in any layout, and none counts as z
                     expected.add_(filled({4, 3}, rank, 2));
                 }
             }
+            const at::Tensor own = filled({4, 3}, comm.rank(), 2);
             if (comm.rank() != 1) {
-                weight.mutable_grad() = laid_out(filled({4, 3}, comm.rank(), 2), layout);
+                weight.mutable_grad() = laid_out(own, layout);
             }
             const auto as_before = as_now({weight.detach()});
-            all_reduce_tied_gradient(weight, comm);
+            const Traffic traffic = record(comm, [&] { all_reduce_tied_gradient(weight, comm); });
             INFO("gradients lie " << name_of(layout) << ", and rank 1 has none");
-            CHECK(identical(weight.grad(), expected));
-            const Comparison unchanged = as_before();
-            CHECK(unchanged);
+            CHECK(identical(
+                weight.grad(), expected,
+                {{own, "that is what this rank's stages have found"},
+                 {expected.div(comm.size()), "that is the mean of all copies"}}
+            ));
+            CHECK(as_before());
+            INFO("one ring all-reduce of 12 floats");
+            const long messages = 2L * (comm.size() - 1);
+            CHECK(within(
+                traffic, {.messages_sent = exactly(messages),
+                          .bytes_sent = exactly(messages * 48 / comm.size())}
+            ));
         }
         const at::Tensor frozen = filled({4, 3}, 0, 1);
         const Traffic traffic = record(comm, [&] { all_reduce_tied_gradient(frozen, comm); });
@@ -746,7 +505,6 @@ TEST_CASE("gradients of a tied weight add up in any layout, and none counts as z
 
 TEST_CASE("what a stage or loss throws comes out, also in backward, and the next run is as ever") {
     on_ranks({1}, [](const Communicator& comm) {
-        // Stages, loss and backward throw, on one rank.
         for (const PipelineCase& one : schedules(1, {2})) {
             const Settings settings;
             const auto bombed = [&](const Bomb& bomb) {
@@ -782,22 +540,6 @@ TEST_CASE("what a stage or loss throws comes out, also in backward, and the next
     });
 }
 
-TEST_CASE("what the last rank's loss throws comes out there") {
-    on_ranks({3, 2}, [](const Communicator& comm) {
-        // The others are through by then.
-        StagedModel model = layers(comm.size());
-        model.loss = [](const at::Tensor& y, int i) {
-            if (i == 1) {
-                raise(Thrown::error);
-            }
-            return y;
-        };
-        const std::string got =
-            thrown_by([&] { (void)model.train(forward_rows(comm.size(), 2), 2, comm); });
-        CHECK(got == (comm.rank() == comm.size() - 1 ? name_of(Thrown::error) : "nothing"));
-    });
-}
-
 TEST_CASE("a message that fails is an error") {
     reports_failures([](const Communicator& comm) {
         const PipelineCase one = {ScheduleKind::gpipe, comm.size(), 1, 1};
@@ -822,35 +564,13 @@ TEST_CASE("a message of another length than input_shape says is an error where i
     });
 }
 
-TEST_CASE("runs know nothing of each other") {
-    two_alive("run_pipeline", [](std::size_t which, const Communicator& comm) {
-        const int p = comm.size();
-        const int m = 2 + static_cast<int>(which);
-        const StagedModel mine = layers(p, 100 * which);
-        const StagedModel alone = layers(p, 100 * which);
-        const Schedule rows = rows_of({ScheduleKind::zero_bubble, p, m, 1});
-        const std::size_t stage = static_cast<std::size_t>(comm.rank());
-        const auto call = [=, &comm] {
-            (void)mine.train(rows, m, comm);
-            (void)alone.train_alone(in_order(m), m);
-        };
-        return Life{.calls = {call, call}, .outcome = [=] {
-                        return identical(
-                            mine.stages[stage].leaves[0].grad(),
-                            alone.stages[stage].leaves[0].grad()
-                        );
-                    }};
-    });
-}
-
 TEST_CASE("pipelines of two groups run side by side, each on its own communicator") {
     on_ranks({4}, [](const Communicator& comm) {
         const int number = comm.rank() % 2;
         const Communicator group = comm.split(number, comm.rank());
         const PipelineCase one = {ScheduleKind::one_forward_one_backward, 2, 3, 1};
-        const auto salt = static_cast<std::uint64_t>(100 * number);
         trains_as_one(
-            rows_of(one), in_order(3), [&] { return layers(2, salt); }, group
+            rows_of(one), in_order(3), [&] { return layers(2, 100 * number); }, group
         );
     });
 }
