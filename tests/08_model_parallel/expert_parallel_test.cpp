@@ -2,13 +2,15 @@
 // one process would compute, by two exchanges of rows in forward and two in backward.
 #include "exercises/08_model_parallel/expert_parallel.hpp"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/one_hot.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -18,7 +20,6 @@
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/tensors.hpp"
-#include "tests/harness/words/two_alive.hpp"
 #include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
@@ -26,9 +27,7 @@ using namespace dist::harness;
 
 namespace {
 
-constexpr std::int64_t kExperts = 12;
-
-// 1, 2, 3 and 4 divide it
+constexpr std::int64_t kExperts = 12;  // 1, 2, 3 and 4 divide it
 constexpr std::int64_t kWidth = 3;
 
 /// How tokens are spread.
@@ -71,28 +70,15 @@ struct Share {
         routing.weights.requires_grad_();
     }
 
-    /// (T): what an expert's result counts in each token; `weights` may be others.
-    [[nodiscard]] at::Tensor weight_of(std::int64_t expert, const at::Tensor& weights) const {
-        return weights.mul(routing.experts.eq(expert).logical_and(routing.kept)).sum(-1);
-    }
-
     /// The tokens that go to an expert, in their order.
-    [[nodiscard]] std::vector<std::int64_t> tokens_for(std::int64_t expert) const {
-        const at::Tensor goes = routing.experts.eq(expert).logical_and(routing.kept).any(-1);
-        std::vector<std::int64_t> tokens;
-        for (std::int64_t t = 0; t < goes.numel(); ++t) {
-            if (goes[t].item<bool>()) {
-                tokens.push_back(t);
-            }
-        }
-        return tokens;
+    [[nodiscard]] at::Tensor tokens_for(std::int64_t expert) const {
+        return routing.experts.eq(expert).logical_and(routing.kept).any(-1).nonzero().squeeze(-1);
     }
 
     at::Tensor x;
     Routing routing;
 };
 
-/// One rank's share, for experts that are there as a whole.
 at::Tensor one_expert(const at::Tensor& w, const at::Tensor& tokens) {
     return at::relu(tokens.mm(w.t()));
 }
@@ -106,23 +92,22 @@ struct WholeExperts {
         }
     }
 
-    /// The output for one rank's tokens; `weights` in the place of the routing's own.
-    [[nodiscard]] at::Tensor forward(int rank, const at::Tensor& weights) const {
-        const Share& share = shares[static_cast<std::size_t>(rank)];
-        at::Tensor y = at::zeros(share.x.sizes());
+    /// The output for one rank's tokens.
+    [[nodiscard]] at::Tensor forward(int rank) const {
+        const auto& [x, routing] = shares[rank];
+        at::Tensor y = at::zeros(x.sizes());
         for (std::int64_t e = 0; e < kExperts; ++e) {
-            y = y.add(one_expert(w[e], share.x).mul(share.weight_of(e, weights).unsqueeze(-1)));
+            const at::Tensor counts = routing.experts.eq(e).logical_and(routing.kept);
+            const at::Tensor weight = routing.weights.mul(counts).sum(-1, true);
+            y = y.add(one_expert(w[e], x).mul(weight));
         }
         return y;
-    }
-    [[nodiscard]] at::Tensor forward(int rank) const {
-        return forward(rank, shares[static_cast<std::size_t>(rank)].routing.weights);
     }
 
     /// Of the sum of all ranks' losses.
     void backward() const {
-        for (int rank = 0; rank < static_cast<int>(shares.size()); ++rank) {
-            loss_of(forward(rank), static_cast<std::uint64_t>(rank)).backward();
+        for (int rank = 0; rank < std::ssize(shares); ++rank) {
+            loss_of(forward(rank), rank).backward();
         }
     }
 
@@ -135,18 +120,15 @@ struct OwnExperts {
     OwnExperts(const Spread& spread, const WholeExperts& whole, const Communicator& comm)
         : share(spread, comm.rank()), w(part(whole.w, 0, comm).clone().requires_grad_()) {}
 
-    [[nodiscard]] Experts experts() const {
-        return [own = w](std::int64_t local, const at::Tensor& tokens) {
+    [[nodiscard]] at::Tensor forward(const Communicator& comm) const {
+        const auto experts = [own = w](std::int64_t local, const at::Tensor& tokens) {
             return one_expert(own[local], tokens);
         };
-    }
-
-    [[nodiscard]] at::Tensor forward(const Communicator& comm) const {
-        return expert_parallel(share.x, share.routing, experts(), comm);
+        return expert_parallel(share.x, share.routing, experts, comm);
     }
 
     void has_gradients_of(const WholeExperts& whole, const Communicator& comm) const {
-        const Share& same = whole.shares[static_cast<std::size_t>(comm.rank())];
+        const Share& same = whole.shares[comm.rank()];
         const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
             INFO("the gradient of " << what);
             CHECK(equal(got.grad(), expected));
@@ -165,42 +147,9 @@ struct OwnExperts {
     at::Tensor w;  // (E / p, d, d)
 };
 
-/// Whether y is what one process has for this rank's tokens.
-void is_output_of(const at::Tensor& y, const WholeExperts& whole, int rank) {
-    const at::Tensor w = whole.shares[static_cast<std::size_t>(rank)].routing.weights.detach();
-    const Comparison output = equal(
-        y, whole.forward(rank),
-        {{whole.forward(rank, w.gt(0)), "that is the sum without the weights"},
-         {whole.forward(rank, w.mul(w)), "the weights are in it twice"},
-         {at::zeros(y.sizes()), "it is all 0"}}
-    );
-    CHECK(output);
-}
-
-/// Output and all gradients are those of one process.
-void computes_as_one(const Spread& spread, const Communicator& comm) {
-    INFO(spread.name);
-    const WholeExperts whole(spread, comm.size());
-    whole.backward();
-    const OwnExperts own(spread, whole, comm);
-    const at::Tensor y = own.forward(comm);
-    loss_of(y, static_cast<std::uint64_t>(comm.rank())).backward();
-    is_output_of(y, whole, comm.rank());
-    own.has_gradients_of(whole, comm);
-}
-
 /// Whole numbers, of which many are equal.
 at::Tensor scores_of(std::int64_t tokens, std::int64_t experts, int rank = 0) {
     return filled({tokens, experts}, rank, 3);
-}
-
-/// Scores so far apart that the probability of the chosen expert is 1.
-at::Tensor sure_scores(const std::vector<std::int64_t>& chosen, std::int64_t experts) {
-    at::Tensor scores = at::full({std::ssize(chosen), experts}, -100.0, at::kFloat);
-    for (std::size_t t = 0; t < chosen.size(); ++t) {
-        scores[static_cast<std::int64_t>(t)][chosen[t]] = 100;
-    }
-    return scores;
 }
 
 /// As floats, token by token.
@@ -224,57 +173,48 @@ PlainRouting routed_plainly(const at::Tensor& scores, std::int64_t k, std::int64
     return plain;
 }
 
-/// The cost of one exchange there and one back, on top of these messages and floats. Each rank sends
-/// as many results as it receives rows: it sends and receives the same amount.
-Cost two_exchanges(const Spread& spread, const Communicator& comm, long messages, long floats) {
+/// The cost of one exchange there, and one back if both, on top of these messages and floats.
+Cost exchanges(
+    const Spread& spread, const Communicator& comm, bool both, long messages = 0, long floats = 0
+) {
     const std::int64_t local = kExperts / comm.size();
-    for (int other = 0; other < comm.size(); ++other) {
-        if (other == comm.rank()) {
-            continue;
+    const auto rows = [&](int src, int dst) {
+        long n = 0;
+        for (std::int64_t e = dst * local; e < (dst + 1) * local; ++e) {
+            n += Share(spread, src).tokens_for(e).numel();
         }
-        const auto rows = [&](int src, int dst) {
-            long n = 0;
-            for (std::int64_t e = dst * local; e < (dst + 1) * local; ++e) {
-                n += std::ssize(Share(spread, src).tokens_for(e));
-            }
-            return n;
-        };
-        const long there = rows(comm.rank(), other);
-        const long back = rows(other, comm.rank());
+        return n;
+    };
+    for (int other = 0; other < comm.size(); ++other) {
+        const long there = other == comm.rank() ? 0 : rows(comm.rank(), other);
+        const long back = other == comm.rank() || !both ? 0 : rows(other, comm.rank());
         messages += (there > 0 ? 1 : 0) + (back > 0 ? 1 : 0);
         floats += (there + back) * kWidth;
     }
-    const long bytes = float_bytes(static_cast<std::size_t>(floats));
-    return {
-        .messages_sent = exactly(messages),
-        .bytes_sent = exactly(bytes),
-        .messages_received = exactly(messages),
-        .bytes_received = exactly(bytes)};
+    return {.messages_sent = exactly(messages), .bytes_sent = exactly(float_bytes(floats))};
 }
 
 /// How many rows rank src has for rank dst: none for some, itself among them.
-std::int64_t rows_between(int src, int dst) {
+std::int64_t rows_between(std::int64_t src, std::int64_t dst) {
     return (2 * src + 3 * dst + 1) % 4;
 }
 
-/// Row i from rank src to rank dst is (src, dst, i); its gradient is (src, dst, i) + 100.
-void add_rows(std::vector<float>& rows, int src, int dst, float plus) {
-    for (std::int64_t i = 0; i < rows_between(src, dst); ++i) {
-        for (const auto number : {std::int64_t{src}, std::int64_t{dst}, i}) {
-            rows.push_back(static_cast<float>(number) + plus);
-        }
-    }
-}
-
+/// Row i from rank src to rank dst is (src, dst, i), plus a number.
 struct RowsOf {
-    RowsOf(const Communicator& comm, float plus = 0) {
-        std::vector<float> out;
-        std::vector<float> in;
+    explicit RowsOf(const Communicator& comm, std::int64_t plus = 0) {
+        std::vector<float> out, in;
+        const auto add_rows = [plus](std::vector<float>& rows, std::int64_t src, std::int64_t dst) {
+            for (std::int64_t i = 0; i < rows_between(src, dst); ++i) {
+                for (const std::int64_t number : {src, dst, i}) {
+                    rows.push_back(static_cast<float>(number + plus));
+                }
+            }
+        };
         for (int other = 0; other < comm.size(); ++other) {
             sends.push_back(rows_between(comm.rank(), other));
             receives.push_back(rows_between(other, comm.rank()));
-            add_rows(out, comm.rank(), other, plus);
-            add_rows(in, other, comm.rank(), plus);
+            add_rows(out, comm.rank(), other);
+            add_rows(in, other, comm.rank());
         }
         sent = filled({std::ssize(out) / 3, 3}, out);
         received = filled({std::ssize(in) / 3, 3}, in);
@@ -284,89 +224,7 @@ struct RowsOf {
     at::Tensor sent, received;
 };
 
-/// Experts note what they are called with: each token is (rank, position, 1).
-void hands_tokens_to_experts(const Spread& spread, const Communicator& comm) {
-    const auto token = [](int rank, std::int64_t position) {
-        return std::vector<float>{static_cast<float>(rank), static_cast<float>(position), 1};
-    };
-    const std::int64_t local = kExperts / comm.size();
-    const Share share(spread, comm.rank());
-    std::vector<float> tokens;
-    for (std::int64_t t = 0; t < share.x.size(0); ++t) {
-        std::ranges::copy(token(comm.rank(), t), std::back_inserter(tokens));
-    }
-    std::vector<float> calls;
-    std::vector<std::vector<float>> got(static_cast<std::size_t>(local));
-    const auto note = [&](std::int64_t expert, const at::Tensor& rows) {
-        calls.push_back(static_cast<float>(expert));
-        got.at(static_cast<std::size_t>(expert)) = elements(rows);
-        return rows;
-    };
-    (void)expert_parallel(filled({share.x.size(0), kWidth}, tokens), share.routing, note, comm);
-    std::vector<float> in_order;
-    for (std::int64_t e = 0; e < local; ++e) {
-        in_order.push_back(static_cast<float>(e));
-        std::vector<float> expected;
-        for (int rank = 0; rank < comm.size(); ++rank) {
-            for (const std::int64_t t : Share(spread, rank).tokens_for(comm.rank() * local + e)) {
-                std::ranges::copy(token(rank, t), std::back_inserter(expected));
-            }
-        }
-        INFO(
-            "expert " << comm.rank() * local + e
-                      << ": its tokens are (rank, position, 1), three numbers each"
-        );
-        CHECK(same(got[static_cast<std::size_t>(e)], expected));
-    }
-    INFO("which of this rank's experts are called, and in which order");
-    CHECK(same(calls, in_order));
-}
-
-void refuses_rows(const Communicator& comm) {
-    const auto p = static_cast<std::size_t>(comm.size());
-    const std::vector<std::int64_t> one_each(p, 1);
-    const at::Tensor rows = filled({comm.size(), 2}, comm.rank(), 1);
-    const auto calls = [&](const char* what, const at::Tensor& of,
-                           const std::vector<std::int64_t>& sends,
-                           const std::vector<std::int64_t>& receives) {
-        refuses(
-            comm, what, [&] { (void)exchange_rows(of, sends, receives, comm); }, as_now({rows})
-        );
-    };
-    const std::vector<std::int64_t> too_many(p + 1, 1);
-    std::vector<std::int64_t> negative(p, 1);
-    negative[0] = 3;
-    negative[1] = -1;
-    calls("a row more than is sent", filled({comm.size() + 1, 2}, 0, 1), one_each, one_each);
-    calls("p + 1 numbers to send", filled({comm.size() + 1, 2}, 0, 1), too_many, one_each);
-    calls("p + 1 numbers to receive", rows, one_each, too_many);
-    calls("a negative number of rows to send", rows, negative, one_each);
-    calls("a negative number of rows to receive", rows, one_each, negative);
-}
-
-const Forbid kForbid(
-    {"collectives"},
-    "This exercise stands on your own isend, irecv, all_to_all and ring_all_reduce."
-);
-
-/// What a rank has that adds results, which come by expert, to its kept tokens in their order.
-at::Tensor results_in_order_of_tokens(const Share& share) {
-    std::vector<std::int64_t> tokens;
-    std::vector<at::Tensor> results;
-    for (std::int64_t e = 0; e < kExperts; ++e) {
-        const at::Tensor weight = share.weight_of(e, share.routing.weights);
-        for (const std::int64_t t : share.tokens_for(e)) {
-            tokens.push_back(t);
-            results.push_back(share.x[t].mul(weight[t]).detach());
-        }
-    }
-    std::ranges::sort(tokens);
-    at::Tensor y = at::zeros(share.x.sizes());
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        y[tokens[i]].add_(results[i]);
-    }
-    return y;
-}
+const Forbid kForbid({"collectives"}, "This exercise stands on your own collectives.");
 
 }  // namespace
 
@@ -384,47 +242,31 @@ TEST_CASE("the capacity is tokens * k / experts * factor, rounded up") {
     });
 }
 
-TEST_CASE("a token chooses the experts with its highest scores, of equal ones the lower number") {
+TEST_CASE("a token chooses its best experts, an expert keeps its first choices by token") {
     on_ranks({1}, [](const Communicator&) {
-        for (const std::int64_t experts : {5, 40}) {
-            for (const std::int64_t k : {1, 2, 5}) {
-                const at::Tensor scores = scores_of(20, experts);
-                INFO(
-                    "20 tokens, " << experts << " experts, k = " << k << ", many scores are equal"
-                );
-                const Routing routing = route(scores, k, 100);
-                REQUIRE(routing.experts.sizes() == at::IntArrayRef({20, k}));
-                CHECK(same(
-                    elements(routing.experts.to(at::kFloat)),
-                    routed_plainly(scores, k, 2000).experts
-                ));
-            }
+        {
+            // tokens 0 and 1 have expert 1 as second choice, token 2 as best: there is room for two
+            const at::Tensor scores = filled({3, 3}, {3, 2, 1, 1, 2, 3, 1, 3, 2});
+            INFO("three tokens: experts (0, 1), (2, 1), (1, 2), and room for two tokens in each");
+            CHECK(same(
+                elements(route(scores, 2, 1).kept.to(at::kFloat)),
+                std::vector<float>{1, 1, 1, 1, 0, 1}, 0,
+                {{{1, 1, 1, 0, 1, 1}, "that serves best choices before second ones"},
+                 {{1, 1, 1, 1, 1, 1}, "nothing is dropped"}}
+            ));
         }
-    });
-}
-
-TEST_CASE("an expert keeps its first choices in the order of tokens, whether best or second") {
-    on_ranks({1}, [](const Communicator&) {
-        // tokens 0 and 1 have expert 1 as second choice, token 2 as best: there is room for two
-        const at::Tensor scores = filled({3, 3}, {3, 2, 1, 1, 2, 3, 1, 3, 2});
-        INFO("three tokens: experts (0, 1), (2, 1), (1, 2), and room for two tokens in each");
-        const Comparison golden = same(
-            elements(route(scores, 2, 1).kept.to(at::kFloat)), std::vector<float>{1, 1, 1, 1, 0, 1},
-            0,
-            {{{1, 1, 1, 0, 1, 1}, "that serves best choices before second ones"},
-             {{1, 1, 1, 1, 1, 1}, "nothing is dropped"}}
-        );
-        CHECK(golden);
-        for (const std::int64_t tokens : {20, 7, 0}) {
-            for (const std::int64_t k : {1, 2, 3}) {
+        for (const auto& [tokens, experts] : {std::pair(20, 5), {20, 40}, {7, 5}, {0, 5}}) {
+            for (const std::int64_t k : {1, 2, 5}) {
                 for (const double factor : {0.5, 1.0, 1.25, 5.0}) {
-                    const at::Tensor many = scores_of(tokens, 5);
-                    const std::int64_t room = expert_capacity(tokens, k, 5, factor);
-                    INFO(tokens << " tokens, 5 experts, k = " << k << ", factor " << factor);
-                    CHECK(same(
-                        elements(route(many, k, factor).kept.to(at::kFloat)),
-                        routed_plainly(many, k, room).kept
-                    ));
+                    const at::Tensor scores = scores_of(tokens, experts);
+                    const Routing got = route(scores, k, factor);
+                    const auto [chosen, kept] =
+                        routed_plainly(scores, k, expert_capacity(tokens, k, experts, factor));
+                    INFO(tokens << " tokens, " << experts << " experts; many scores are equal");
+                    INFO("k = " << k << ", factor " << factor);
+                    REQUIRE(got.experts.sizes() == at::IntArrayRef({tokens, k}));
+                    CHECK(same(elements(got.experts.to(at::kFloat)), chosen));
+                    CHECK(same(elements(got.kept.to(at::kFloat)), kept));
                 }
             }
         }
@@ -454,49 +296,37 @@ TEST_CASE("weights are probabilities among all experts, and scores get their gra
     });
 }
 
-TEST_CASE("the balance loss is exactly 1 if all ranks together are balanced, though none is") {
+TEST_CASE("the balance loss is 1 if all ranks together are balanced, E if one expert has all") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        for (const std::int64_t each : {1, 2}) {
-            // rank r's tokens all go to expert r, rank 0's also to the experts that are left
-            std::vector<std::int64_t> chosen(static_cast<std::size_t>(each), comm.rank());
-            for (std::int64_t e = comm.size(); comm.rank() == 0 && e < 4; ++e) {
-                chosen.insert(chosen.end(), static_cast<std::size_t>(each), e);
-            }
-            const at::Tensor loss = balance_loss(route(sure_scores(chosen, 4), 1, 1), comm);
-            const at::Tensor collapsed = balance_loss(
-                route(sure_scores(std::vector<std::int64_t>(chosen.size(), 2), 4), 1, 1), comm
-            );
-            INFO("4 experts, and each is chosen " << each << " times by all ranks together");
-            CHECK(loss.item<float>() == 1);
+        // scores are so far apart that the probability of the chosen expert is 1
+        const auto loss = [&](const at::Tensor& chosen) {
+            const at::Tensor scores = at::one_hot(chosen, 4).mul(200).to(at::kFloat);
+            return balance_loss(route(scores, 1, 1), comm).item<float>();
+        };
+        const at::Tensor chosen = at::arange(comm.rank(), 12, comm.size()).remainder(4);
+        {
+            INFO("4 experts, and each is chosen 3 times by all ranks together");
+            CHECK(loss(chosen) == 1);
+        }
+        {
             INFO("all tokens of all ranks go to expert 2");
-            CHECK(collapsed.item<float>() == 4);
+            CHECK(loss(chosen.mul(0).add(2)) == 4);
         }
-    });
-}
-
-TEST_CASE("the balance loss of a rank without tokens is 0, also where no rank has any") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        for (const std::int64_t of_rank_1 : {4, 0}) {
-            const std::int64_t tokens = comm.rank() * of_rank_1;
-            const Routing routing = route(at::zeros({tokens, 4}), 1, 1);
-            const auto loss = balance_loss(routing, comm).item<float>();
-            INFO("rank 0 has no tokens, rank 1 has " << of_rank_1);
-            // all scores are equal: the best expert is number 0, with a probability of 1/4
-            CHECK(loss == (tokens > 0 ? 1 : 0));
-        }
+        INFO("no rank has a token");
+        CHECK(loss(chosen.narrow(0, 0, 0)) == 0);
     });
 }
 
 TEST_CASE("balance losses, weighted by tokens, are that of one process, and so are gradients") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         const std::vector<std::int64_t> tokens = {5, 0, 7, 3};
+        const std::int64_t own = tokens[comm.rank()];
+        const auto first = std::accumulate(&tokens[0], &tokens[comm.rank()], std::int64_t{0});
         for (const std::int64_t k : {1, 2}) {
             std::vector<at::Tensor> parts;
             for (int rank = 0; rank < comm.size(); ++rank) {
-                const auto n = tokens[static_cast<std::size_t>(rank)];
-                parts.push_back(scores_of(n, 5, rank).div(4));
+                parts.push_back(scores_of(tokens[rank], 5, rank).div(4));
             }
-            const auto own = static_cast<std::size_t>(comm.rank());
             const at::Tensor all = at::cat(parts).requires_grad_();
             const at::Tensor p = all.softmax(-1);
             const at::Tensor f =
@@ -504,19 +334,14 @@ TEST_CASE("balance losses, weighted by tokens, are that of one process, and so a
             // each token's part of the loss of one process
             const at::Tensor terms = p.mul(f).sum(-1).mul(5);
             terms.sum().backward();
-            const at::Tensor scores = parts[own].detach().clone().requires_grad_();
-            const at::Tensor loss = balance_loss(route(scores, k, 0.5), comm);
-            loss.mul(tokens[own]).backward();
-            const auto mine = [&](const at::Tensor& of) {
-                return of.detach().split_with_sizes([&] {
-                    return std::vector<std::int64_t>(tokens.begin(), tokens.begin() + comm.size());
-                }())[own];
-            };
+            const at::Tensor scores = parts[comm.rank()].detach().clone().requires_grad_();
+            const at::Tensor loss = balance_loss(route(scores, k, 0.5), comm).mul(own);
+            loss.backward();
             INFO("k = " << k << ", factor 0.5: choices that are dropped count as well");
             // some ten sums of numbers below 8, each rounded by 2^-24 of itself
-            CHECK(same(elements(loss.mul(tokens[own])), elements(mine(terms).sum()), 1e-5));
+            CHECK(same(elements(loss), elements(terms.narrow(0, first, own).sum()), 1e-5));
             REQUIRE(scores.grad().defined());
-            CHECK(same(elements(scores.grad()), elements(mine(all.grad())), 1e-5));
+            CHECK(same(elements(scores.grad()), elements(all.grad().narrow(0, first, own)), 1e-5));
         }
     });
 }
@@ -539,62 +364,73 @@ TEST_CASE("the balance loss costs one all-reduce of E floats, and backward sends
 
 TEST_CASE("rows arrive by rank, in their order, and gradients go back to where the rows were") {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
-        for (const Layout layout : {Layout::contiguous, Layout::transposed, Layout::with_gaps}) {
-            const RowsOf rows(comm);
-            const RowsOf gradients(comm, 100);
-            const at::Tensor sent = laid_out(rows.sent, layout).requires_grad_();
-            const at::Tensor got = exchange_rows(sent, rows.sends, rows.receives, comm);
-            got.mul(laid_out(gradients.received, layout)).sum().backward();
-            INFO("row i from rank s to rank d is (s, d, i), and rows lie " << name_of(layout));
-            CHECK(equal(got, rows.received));
-            INFO("their gradients, on the rank that sent them: (s, d, i) + 100");
-            CHECK(equal(sent.grad(), gradients.sent));
-        }
-        const RowsOf rows(comm);
-        const at::Tensor sent = rows.sent.clone().requires_grad_();
-        exchange_rows(sent, rows.sends, rows.receives, comm).sum().backward();
-        INFO("the gradient of a sum: one number in memory for all");
-        CHECK(equal(sent.grad(), rows.sent.mul(0).add(1)));
-    });
-}
-
-TEST_CASE("a rank for which there is no row gets no message") {
-    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
-        const RowsOf rows(comm);
-        const at::Tensor sent = rows.sent.clone().requires_grad_();
-        at::Tensor got;
-        const Traffic there =
-            record(comm, [&] { got = exchange_rows(sent, rows.sends, rows.receives, comm); });
-        const Traffic back = record(comm, [&] { got.sum().backward(); });
         const auto cost = [&](const std::vector<std::int64_t>& counts) {
-            std::set<int> ranks;
-            std::int64_t all = 0;
+            std::set<int> ranks;  // a rank for which there is no row gets no message
+            long all = 0;
             for (int other = 0; other < comm.size(); ++other) {
-                const std::int64_t n = counts[static_cast<std::size_t>(other)];
-                if (other != comm.rank() && n > 0) {
+                if (other != comm.rank() && counts[other] > 0) {
                     ranks.insert(other);
-                    all += n;
+                    all += counts[other];
                 }
             }
             return Cost{
                 .messages_sent = exactly(std::ssize(ranks)),
-                .bytes_sent = exactly(float_bytes(static_cast<std::size_t>(3 * all))),
+                .bytes_sent = exactly(float_bytes(3 * all)),
                 .sent_to = ranks};
         };
-        CHECK(within(there, cost(rows.sends)));
-        INFO("backward");
-        CHECK(within(back, cost(rows.receives)));
-        const at::Tensor detached = exchange_rows(rows.sent, rows.sends, rows.receives, comm);
+        const RowsOf rows(comm);
+        const RowsOf gradients(comm, 100);
+        for (const Layout layout : {Layout::contiguous, Layout::transposed, Layout::with_gaps}) {
+            const at::Tensor sent = laid_out(rows.sent, layout).requires_grad_();
+            const at::Tensor gradient = laid_out(gradients.received, layout);
+            at::Tensor got;
+            const Traffic there =
+                record(comm, [&] { got = exchange_rows(sent, rows.sends, rows.receives, comm); });
+            const Traffic back = record(comm, [&] { got.backward(gradient); });
+            INFO("row i from rank s to rank d is (s, d, i), and rows lie " << name_of(layout));
+            CHECK(equal(got, rows.received));
+            CHECK(within(there, cost(rows.sends)));
+            INFO("their gradients, on the rank that sent them: (s, d, i) + 100");
+            CHECK(equal(sent.grad(), gradients.sent));
+            CHECK(within(back, cost(rows.receives)));
+        }
         INFO("rows that need no gradient");
-        CHECK_FALSE(detached.requires_grad());
+        CHECK_FALSE(exchange_rows(rows.sent, rows.sends, rows.receives, comm).requires_grad());
     });
 }
 
 TEST_CASE("each expert is called once, with its tokens by rank and by position, or with none") {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const std::int64_t local = kExperts / comm.size();
         for (const Spread& spread : kSpreads) {
+            const auto tokens_of = [&](int rank) {
+                const std::int64_t n = spread.tokens[rank];
+                const at::Tensor ranks = at::full({n}, rank, at::kFloat);
+                return at::stack({ranks, at::arange(n, at::kFloat), at::ones({n})}, 1);
+            };
+            std::vector<std::int64_t> experts_called;
+            std::vector<at::Tensor> got(static_cast<std::size_t>(local));
+            const auto note = [&](std::int64_t expert, const at::Tensor& rows) {
+                experts_called.push_back(expert);
+                got.at(expert) = rows.detach().clone();
+                return rows;
+            };
+            const Routing routing = Share(spread, comm.rank()).routing;
+            (void)expert_parallel(tokens_of(comm.rank()), routing, note, comm);
+            std::vector<std::int64_t> in_order(local);
+            std::iota(in_order.begin(), in_order.end(), 0);
             INFO(spread.name);
-            hands_tokens_to_experts(spread, comm);
+            CHECK(experts_called == in_order);
+            for (std::int64_t e = 0; e < local; ++e) {
+                const std::int64_t number = comm.rank() * local + e;
+                std::vector<at::Tensor> expected;
+                for (int rank = 0; rank < comm.size(); ++rank) {
+                    const at::Tensor chosen = Share(spread, rank).tokens_for(number);
+                    expected.push_back(tokens_of(rank).index_select(0, chosen));
+                }
+                INFO("expert " << number << ": its tokens are (rank, position, 1)");
+                CHECK(equal(got[e], at::cat(expected)));
+            }
         }
     });
 }
@@ -609,121 +445,87 @@ TEST_CASE("experts that change nothing give each token times the sum of its kept
             );
             const at::Tensor sums = share.routing.weights.mul(share.routing.kept).sum(-1, true);
             INFO(spread.name << "; x times the sum of its kept weights, 0 where all are dropped");
-            const Comparison result = equal(
+            CHECK(equal(
                 y, share.x.mul(sums),
                 {{share.x.mul(share.routing.weights.sum(-1, true)), "dropped choices are in it"},
-                 {results_in_order_of_tokens(share),
-                  "results are added to tokens in order, as if they did not come by expert"},
                  {share.x.mul(sums.add(sums.eq(0))),
                   "x is in it where all choices were dropped: the caller adds that"},
                  {share.x.mul(share.routing.kept.sum(-1, true)), "that is without the weights"}}
-            );
-            CHECK(result);
+            ));
         }
     });
 }
 
 TEST_CASE("output and all gradients are those of one process that has all experts") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        for (const Spread& spread : kSpreads) {
-            computes_as_one(spread, comm);
-        }
+        std::vector<Spread> spreads = kSpreads;
         for (const Layout layout : kLayouts) {
-            INFO("x lies " << name_of(layout));
-            computes_as_one({.name = "k = 2", .layout = layout}, comm);
+            spreads.push_back({.name = "k = 2, x lies " + name_of(layout), .layout = layout});
+        }
+        for (const Spread& spread : spreads) {
+            const WholeExperts whole(spread, comm.size());
+            whole.backward();
+            const OwnExperts own(spread, whole, comm);
+            const at::Tensor y = own.forward(comm);
+            loss_of(y, comm.rank()).backward();
+            INFO(spread.name);
+            CHECK(equal(y, whole.forward(comm.rank())));
+            own.has_gradients_of(whole, comm);
         }
     });
 }
 
-TEST_CASE("forward costs the counts and two exchanges, backward two exchanges, to the byte") {
+TEST_CASE("forward costs counts and two exchanges, backward two, or one if x needs no gradient") {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
         for (const Spread& spread : kSpreads) {
-            const WholeExperts whole(spread, comm.size());
-            const OwnExperts own(spread, whole, comm);
-            at::Tensor loss;
-            const Traffic there = record(comm, [&] { loss = loss_of(own.forward(comm)); });
-            const Traffic back = record(comm, [&] { loss.backward(); });
-            const long others = comm.size() - 1;
-            INFO(spread.name);
-            {
-                INFO("forward: E / p counts to each rank, its rows there, others' rows back");
-                CHECK(within(
-                    there, two_exchanges(spread, comm, others, others * (kExperts / comm.size()))
-                ));
+            for (const bool trains_x : {true, false}) {
+                const WholeExperts whole(spread, comm.size());
+                whole.backward();
+                const OwnExperts own(spread, whole, comm);
+                own.share.x.requires_grad_(trains_x);
+                at::Tensor loss;
+                const Traffic there =
+                    record(comm, [&] { loss = loss_of(own.forward(comm), comm.rank()); });
+                const Traffic back = record(comm, [&] { loss.backward(); });
+                const long others = comm.size() - 1;
+                const long counts = others * (kExperts / comm.size());
+                INFO(spread.name << (trains_x ? "" : "; x needs no gradient"));
+                {
+                    INFO("forward: E / p counts to each rank, its rows there, others' rows back");
+                    CHECK(within(there, exchanges(spread, comm, true, others, counts)));
+                }
+                INFO("backward: gradients go where results came from, and those of tokens back");
+                CHECK(within(back, exchanges(spread, comm, trains_x)));
+                CHECK(equal(own.w.grad(), part(whole.w.grad(), 0, comm)));
             }
-            INFO("backward: the gradients go where results came from, and those of tokens back");
-            CHECK(within(back, two_exchanges(spread, comm, 0, 0)));
         }
     });
 }
 
-TEST_CASE("where x needs no gradient, experts have theirs all the same, by one exchange") {
-    on_ranks({2, 1, 3}, [](const Communicator& comm) {
-        const Spread spread;
-        const WholeExperts whole(spread, comm.size());
-        whole.backward();
-        const OwnExperts own(spread, whole, comm);
-        at::Tensor loss;
-        const auto forward = [&] {
-            const at::Tensor y =
-                expert_parallel(own.share.x.detach(), own.share.routing, own.experts(), comm);
-            loss = loss_of(y, static_cast<std::uint64_t>(comm.rank()));
-        };
-        const Traffic there = record(comm, forward);
-        const Traffic back = record(comm, [&] { loss.backward(); });
-        CHECK(equal(own.w.grad(), part(whole.w.grad(), 0, comm)));
-        const long rows_to_others = back.bytes_sent + back.bytes_received;
-        const long counts = 2L * (comm.size() - 1) * float_bytes(kExperts) / comm.size();
-        INFO("forward without its counts is two exchanges, of which each goes one way");
-        CHECK(2 * rows_to_others == there.bytes_sent + there.bytes_received - counts);
-    });
-}
-
-TEST_CASE("two calls that are alive at a time know nothing of each other") {
-    two_alive("expert_parallel", [](std::size_t which, const Communicator& comm) {
-        struct State {
-            WholeExperts whole;
-            OwnExperts own;
-            at::Tensor y;
-        };
-        const Spread spread = {
-            .name = "",
-            .tokens =
-                which == 0 ? std::vector<std::int64_t>{5, 3} : std::vector<std::int64_t>{2, 7},
-            .salt = which};
-        const WholeExperts whole(spread, comm.size());
-        const auto state =
-            std::make_shared<State>(State{whole, OwnExperts(spread, whole, comm), {}});
-        const auto rank = static_cast<std::uint64_t>(comm.rank());
-        return Life{
-            .calls = {
-                [=, &comm] { state->y = state->own.forward(comm); },
-                [=] { loss_of(state->y, rank).backward(); }},
-            .outcome = [=, &comm] {
-                const WholeExperts again(spread, comm.size());
-                again.backward();
-                state->own.has_gradients_of(again, comm);
-                return equal(state->y, again.forward(comm.rank()));
-            }};
-    });
-}
-
-TEST_CASE("tokens stay within the communicator that is given, beside a call on all ranks") {
-    on_ranks({4}, [](const Communicator& comm) {
+TEST_CASE("two calls on two communicators know nothing of each other, in either order") {
+    on_ranks({4, 2, 3}, [](const Communicator& comm) {
         const int number = comm.rank() % 2;
         const Communicator group = comm.split(number, comm.rank());
-        const Spread for_all;
-        const WholeExperts whole(for_all, comm.size());
-        whole.backward();
-        const OwnExperts own(for_all, whole, comm);
-        const at::Tensor y = own.forward(comm);
-        INFO("two groups of two ranks, each with experts of its own, within a call of all four");
-        computes_as_one(
-            {.name = "k = 2", .tokens = {3, 4}, .salt = static_cast<std::uint64_t>(1 + number)},
-            group
-        );
-        loss_of(y, static_cast<std::uint64_t>(comm.rank())).backward();
-        own.has_gradients_of(whole, comm);
+        const Communicator* const comms[] = {&comm, &group};
+        const Spread spreads[] = {
+            {.name = "the call of all ranks"},
+            {.name = "that of every second rank", .tokens = {3, 4}, .salt = 1UL + number}};
+        for (const int first : {0, 1}) {
+            std::vector<WholeExperts> wholes;
+            std::vector<OwnExperts> owns;
+            at::Tensor losses[2];
+            for (const int i : {0, 1}) {
+                wholes.emplace_back(spreads[i], comms[i]->size()).backward();
+                owns.emplace_back(spreads[i], wholes[i], *comms[i]);
+                losses[i] = loss_of(owns[i].forward(*comms[i]), comms[i]->rank());
+            }
+            losses[first].backward();
+            losses[1 - first].backward();
+            for (const int i : {0, 1}) {
+                INFO(spreads[i].name << ", which goes back " << (i == first ? "first" : "last"));
+                owns[i].has_gradients_of(wholes[i], *comms[i]);
+            }
+        }
     });
 }
 
@@ -747,9 +549,7 @@ TEST_CASE("rows whose gradient is to be differentiated again are refused out of 
     on_ranks({3, 1}, [](const Communicator& comm) {
         const RowsOf rows(comm);
         const at::Tensor sent = rows.sent.clone().requires_grad_();
-        const Comparison refused =
-            is_refused_again(exchange_rows(sent, rows.sends, rows.receives, comm), sent);
-        CHECK(refused);
+        CHECK(is_refused_again(exchange_rows(sent, rows.sends, rows.receives, comm), sent));
     });
 }
 
@@ -777,6 +577,23 @@ TEST_CASE("what does not fit is refused: k, factor, experts that p does not divi
         };
         calls("13 experts", x, 13);
         calls("a routing of 4 tokens for 3", x.narrow(0, 0, 3), kExperts);
-        refuses_rows(comm);
+        const std::vector<std::int64_t> ones(comm.size(), 1);
+        const std::vector<std::int64_t> more(comm.size() + 1, 1);
+        std::vector<std::int64_t> negative = ones;
+        negative[0] = 3;
+        negative[1] = -1;
+        const at::Tensor rows = filled({comm.size(), 2}, comm.rank(), 1);
+        const at::Tensor one_more = filled({comm.size() + 1, 2}, comm.rank(), 1);
+        const auto exchange = [&](const char* what, const at::Tensor& of, const auto& sends,
+                                  const auto& receives) {
+            refuses(
+                comm, what, [&] { (void)exchange_rows(of, sends, receives, comm); }, as_now({of})
+            );
+        };
+        exchange("a row more than is sent", one_more, ones, ones);
+        exchange("p + 1 numbers to send", one_more, more, ones);
+        exchange("p + 1 numbers to receive", rows, ones, more);
+        exchange("a negative number of rows to send", rows, negative, ones);
+        exchange("a negative number of rows to receive", rows, ones, negative);
     });
 }
