@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -30,8 +29,9 @@
 #include "tests/harness/words/gone.hpp"
 #include "tests/harness/words/memory.hpp"
 #include "tests/harness/words/settings.hpp"
-#include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/text.hpp"
 #include "tests/harness/words/throws.hpp"
+#include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
 using namespace dist::harness;
@@ -144,48 +144,17 @@ at::Tensor by_replicas(int n, const std::function<void(int number)>& work) {
     return data_parallel(model, {}, numbered(n), n);
 }
 
-/// What a replica throws.
-struct ReplicaFailure : std::runtime_error {
-    explicit ReplicaFailure(int number)
-        : std::runtime_error("replica " + std::to_string(number) + " fails"), replica(number) {}
-    int replica;
-};
-
-/// Whether n replicas that do this make data_parallel throw the ReplicaFailure of replica `expected`.
-/// `at_once` is called as soon as it is out.
-Comparison throws_that_of(
-    int expected,
-    int n,
-    const std::function<void(int number)>& work,
-    const std::function<void()>& at_once = [] {}
-) {
+/// What comes out where n replicas do this with their number.
+std::string thrown_of(int n, const std::function<void(int number)>& work) {
     const CrashMeans crash(
         "is an exception caught in the thread that throws it, and every std::thread joined? "
         "Otherwise std::terminate ends the program"
     );
-    const std::string one = "expected what replica " + std::to_string(expected) + " threw, ";
-    try {
-        by_replicas(n, work);
-    } catch (const ReplicaFailure& failure) {
-        at_once();
-        const std::string other = "got what replica " + std::to_string(failure.replica) + " threw";
-        return {failure.replica == expected, one + other};
-    } catch (const NotImplemented&) {
-        throw;
-    } catch (const std::exception& error) {
-        return {false, one + "and as that type; got another exception: " + error.what()};
-    }
-    return {false, one + "but data_parallel returned as if all were well"};
+    return thrown_by([&] { by_replicas(n, work); });
 }
 
-/// "0-2, 3-4, 5-6" for rows that begin there and are so many.
-std::string text_of(const std::multimap<int, std::int64_t>& parts) {
-    std::string text;
-    for (const auto& [first, size] : parts) {
-        text += text.empty() ? "" : ", ";
-        text += size == 0 ? "none" : std::to_string(first) + "-" + std::to_string(first + size - 1);
-    }
-    return text;
+[[noreturn]] void fail(int number) {
+    throw std::runtime_error(text("replica ", number, " fails"));
 }
 
 using Parameters = std::span<const at::Tensor>;
@@ -246,18 +215,6 @@ Comparison gradient_is(
     return same(elements(tensor.grad()), expected, 0.0, known);
 }
 
-/// Whether data_parallel gives what the model gives, in shape, type and value.
-Comparison gives_the_models(
-    const ModelFunction& model, Parameters parameters, const at::Tensor& inputs, int replicas
-) {
-    const at::Tensor expected = model(parameters, inputs);
-    const at::Tensor got = data_parallel(model, parameters, inputs, replicas);
-    if (got.sizes() != expected.sizes() || got.scalar_type() != expected.scalar_type()) {
-        return {false, "the outputs have another shape or type than the model's"};
-    }
-    return same(elements(got.to(at::kFloat)), elements(expected.to(at::kFloat)));
-}
-
 /// Calls `body` for numbers of replicas, and of rows around each of them.
 void every_batch(const std::function<void(int rows, int replicas)>& body) {
     on_ranks({1}, [&](const Communicator&) {
@@ -284,31 +241,25 @@ TEST_CASE("two replicas of 2x make 2, 4 and 8 of 1, 2 and 4, and the gradient 7"
             {{{8, 2, 4}, "replica 1's output stands before replica 0's"}}
         ));
         REQUIRE(goes_back(outputs.sum(), {}));
-        const Comparison gradient = gradient_is(
+        CHECK(gradient_is(
             w, {7},
             {{{3}, "that is the gradient of replica 0's rows alone"},
              {{4}, "that is the gradient of replica 1's rows alone"},
              {{14}, "that is the gradient twice: once for each replica"},
              {{3.5}, "that is the mean of two gradients; they are parts of one, and are added"}}
-        );
-        CHECK(gradient);
+        ));
     });
 }
 
-TEST_CASE("data_parallel gives what the model gives, for any number of rows and replicas") {
-    every_batch([](int rows, int replicas) {
-        const auto all = leaves(rows);
-        REQUIRE(gives_the_models(layer, std::span(all).first(2), all[2], replicas));
-    });
-}
-
-TEST_CASE("backward adds the gradient of the whole batch, once, to those that were there") {
+TEST_CASE("data_parallel gives what the model gives, and backward adds its gradient, once") {
     every_batch([](int rows, int replicas) {
         const auto all = leaves(rows);
         for (const at::Tensor& tensor : all) {
             tensor.mutable_grad() = at::full(tensor.sizes(), 1000.0, at::kFloat);
         }
         const auto outputs = data_parallel(layer, std::span(all).first(2), all[2], replicas);
+        REQUIRE(outputs.sizes() == at::IntArrayRef({rows, 2}));
+        REQUIRE(same(elements(outputs), elements(layer(all, all[2]))));
         REQUIRE(goes_back(outputs, upstream(rows)));
 
         const int p = std::min(rows, replicas);
@@ -324,15 +275,14 @@ TEST_CASE("backward adds the gradient of the whole batch, once, to those that we
         };
         for (std::size_t i = 0; i < all.size(); ++i) {
             INFO("gradient of the " << (i == 0 ? "weight" : i == 1 ? "bias" : "inputs"));
-            const Comparison gradient = gradient_is(
+            REQUIRE(gradient_is(
                 all[i], plus(1000, whole[i], 1),
                 {{plus(1000, whole[i], 0), "that is what was there before: nothing was added"},
                  {plus(1000, first[i], 1), "that adds the gradient of replica 0's rows alone"},
                  {plus(1000, last[i], 1), "that adds the gradient of the last replica's alone"},
                  {plus(1000, whole[i], p), "the gradient was added once for each replica"},
                  {plus(0, whole[i], 1), "the gradient that was there before is lost"}}
-            );
-            REQUIRE(gradient);
+            ));
         }
     });
 }
@@ -340,23 +290,22 @@ TEST_CASE("backward adds the gradient of the whole batch, once, to those that we
 TEST_CASE("data_parallel deals rows out as chunk_bounds does, one at least to each replica") {
     every_batch([](int rows, int replicas) {
         const int p = std::min(rows, replicas);
-        std::multimap<int, std::int64_t> expected;
+        std::multiset<std::string> expected;
         for (int r = 0; r < p; ++r) {
             const Chunk part = chunk_bounds(static_cast<std::size_t>(rows), p, r);
-            expected.emplace(part.begin, part.size());
+            expected.insert(text(part.begin, "-", part.end - 1));
         }
         std::mutex mutex;
-        std::multimap<int, std::int64_t> parts;
+        std::multiset<std::string> parts;
         const auto model = [&](Parameters, const at::Tensor& part) {
             const std::scoped_lock guard(mutex);
-            parts.emplace(number_of(part), part.size(0));
+            const int first = number_of(part);
+            parts.insert(text(first, "-", first + part.size(0) - 1));
             return part.clone();
         };
         data_parallel(model, {}, numbered(rows), replicas);
-        const Comparison dealt = {
-            parts == expected, "the model was called with the rows " + text_of(parts) +
-                                   ", and should be with " + text_of(expected)};
-        REQUIRE(dealt);
+        INFO("the rows that the model was called with, and should be");
+        REQUIRE(text(parts) == text(expected));
     });
 }
 
@@ -373,10 +322,8 @@ TEST_CASE("data_parallel runs all replicas at the same time") {
             INFO("Is a thread joined, or its result asked for, before the next one is started?");
             INFO("Or does a replica wait until one of a few threads is free?");
             const int fewest = *std::ranges::min_element(seen);
-            const Comparison together = {
-                fewest == n, "only " + std::to_string(fewest) + " of " + std::to_string(n) +
-                                 " replicas ran at the same time"};
-            REQUIRE(together);
+            INFO("only " << fewest << " of " << n << " replicas ran at the same time");
+            REQUIRE(fewest == n);
         }
     });
 }
@@ -444,18 +391,14 @@ TEST_CASE("data_parallel records gradients where its caller does, and leaves its
             };
             const auto outputs = data_parallel(model, std::vector{w}, numbered(3), 3);
             INFO("The caller records gradients: " << (on ? "yes" : "no"));
-            const Comparison carried = {
-                recording == (on ? 3 : 0),
-                std::to_string(recording) +
-                    " of 3 replicas do: GradMode is a setting of each thread, and on in a new one"};
-            CHECK(carried);
-            const Comparison required = {
-                outputs.requires_grad() == on,
-                std::string("the outputs require ") + (on ? "no gradient" : "a gradient")};
-            CHECK(required);
-            INFO("data_parallel leaves its caller's settings as they are");
-            CHECK(c10::GradMode::is_enabled() == on);
-            CHECK(at::get_num_threads() == 3);
+            CHECK(outputs.requires_grad() == on);
+            {
+                INFO("data_parallel leaves its caller's settings as they are");
+                CHECK(c10::GradMode::is_enabled() == on);
+                CHECK(at::get_num_threads() == 3);
+            }
+            INFO("replicas that do: GradMode is a setting of each thread, and on in a new one");
+            CHECK(recording == (on ? 3 : 0));
         }
         at::set_num_threads(threads);
     });
@@ -464,12 +407,12 @@ TEST_CASE("data_parallel records gradients where its caller does, and leaves its
 TEST_CASE("data_parallel throws what a replica throws, whichever it is") {
     on_ranks({1}, [](const Communicator&) {
         for (const int failing : {0, 1, 2, 3}) {
-            const auto work = [failing](int number) {
+            const std::string thrown = thrown_of(4, [failing](int number) {
                 if (number == failing) {
-                    throw ReplicaFailure(number);
+                    fail(number);
                 }
-            };
-            REQUIRE(throws_that_of(failing, 4, work));
+            });
+            REQUIRE(thrown == text("replica ", failing, " fails"));
         }
     });
 }
@@ -481,11 +424,11 @@ TEST_CASE("data_parallel hands on what is no std::exception, and leaves the call
             "the program"
         );
         const int threads = at::get_num_threads();
-        at::set_num_threads(3);
         for (const Thrown what : {Thrown::error, Thrown::number}) {
             for (const bool on : {true, false}) {
                 const c10::AutoGradMode mode(on);
                 const Settings settings;
+                at::set_num_threads(3);
                 const std::string came_out = thrown_by([&] {
                     by_replicas(3, [&](int number) {
                         if (number == 1) {
@@ -493,12 +436,10 @@ TEST_CASE("data_parallel hands on what is no std::exception, and leaves the call
                         }
                     });
                 });
-                const Comparison after = settings.unchanged();
                 INFO("replica 1 threw " << name_of(what));
                 CHECK(came_out == name_of(what));
-                CHECK(after);
+                CHECK(settings.unchanged());
                 CHECK(at::get_num_threads() == 3);
-                at::set_num_threads(3);
             }
         }
         at::set_num_threads(threads);
@@ -512,19 +453,16 @@ TEST_CASE("data_parallel throws only after all threads have ended") {
             replicas.begin(number);
             replicas.wait_for_all(4);
             if (number == 0) {
-                throw ReplicaFailure(0);
+                fail(number);
             }
             replicas.work();
         };
-        int running = 0;
-        const Comparison thrown = throws_that_of(0, 4, work, [&] { running = replicas.running(); });
+        const std::string thrown = thrown_of(4, work);
+        const int running = replicas.running();
         replicas.release();
-        CHECK(thrown);
-        INFO("What they work with may be gone as soon as the exception is out.");
-        const Comparison ended = {
-            running == 0, "replica 0's exception was out while " + std::to_string(running) +
-                              " others were at work"};
-        CHECK(ended);
+        CHECK(thrown == "replica 0 fails");
+        INFO("others at work. What they work with may be gone as soon as the exception is out");
+        CHECK(running == 0);
     });
 }
 
@@ -537,12 +475,11 @@ TEST_CASE("of replicas that fail, the first in order is heard, not the first in 
                 replicas.wait_for_end_of(2);
             }
             if (number == 1 || number == 2) {
-                throw ReplicaFailure(number);
+                fail(number);
             }
         };
         INFO("Replicas 1 and 2 of four throw; 1 waits until the thread of 2 has ended.");
-        const Comparison thrown = throws_that_of(1, 4, work);
-        CHECK(thrown);
+        CHECK(thrown_of(4, work) == "replica 1 fails");
     });
 }
 
@@ -563,21 +500,24 @@ TEST_CASE("data_parallel refuses a batch without rows, and less than one replica
 
 TEST_CASE("data_parallel takes tensors of any type and layout, and no parameters at all") {
     on_ranks({1}, [](const Communicator&) {
+        const auto check = [](const ModelFunction& model, Parameters own, const at::Tensor& rows) {
+            CHECK(identical(data_parallel(model, own, rows, 3), model(own, rows)));
+        };
         const std::vector parameters = {filled({2, 3}, 0, 1).t().requires_grad_(), leaf({2}, 2)};
         const at::Tensor transposed = filled({3, 7}, 0, 3).t();
         const at::Tensor with_gaps = filled({7, 6}, 0, 3).slice(1, 0, 6, 2);
-        CHECK(gives_the_models(layer, parameters, transposed, 3));
-        CHECK(gives_the_models(layer, parameters, with_gaps, 3));
+        check(layer, parameters, transposed);
+        check(layer, parameters, with_gaps);
         const std::vector in_double = {
             parameters[0].to(at::kDouble), parameters[1].to(at::kDouble)};
-        CHECK(gives_the_models(layer, in_double, transposed.to(at::kDouble), 3));
+        check(layer, in_double, transposed.to(at::kDouble));
         const auto look_up = [](Parameters own, const at::Tensor& words) {
             return own[0].index_select(0, words);
         };
         const at::Tensor words = numbered(7).to(at::kLong);
-        CHECK(gives_the_models(look_up, std::vector{leaf({7, 2, 2}, 1)}, words, 3));
+        check(look_up, std::vector{leaf({7, 2, 2}, 1)}, words);
         const auto square = [](Parameters, const at::Tensor& rows) { return rows.square(); };
-        CHECK(gives_the_models(square, {}, numbered(7), 3));
+        check(square, {}, numbered(7));
     });
 }
 
@@ -621,10 +561,8 @@ TEST_CASE("data_parallel copies the parameters in every call, and keeps no copy"
         const auto held = std::ranges::count_if(copies, [](const WatchedMemory& copy) {
             return !copy.is_gone();
         });
-        const Comparison gone = {
-            held == 0, std::to_string(held) + " of " + std::to_string(copies.size()) +
-                           " copies are still in memory after the outputs are gone"};
-        CHECK(gone);
+        INFO("copies that are still in memory after the outputs are gone");
+        CHECK(held == 0);
     });
 }
 
@@ -635,18 +573,12 @@ TEST_CASE("data_parallel takes one copy of the parameters for each replica, and 
         const auto model = [](Parameters own, const at::Tensor& rows) {
             return rows.mul(own[0].select(0, 0));
         };
-        for (const std::size_t replicas : {3, 1}) {
+        for (const int replicas : {3, 1}) {
             const MemoryBefore before;
             forget_peak();
-            const at::Tensor inputs = filled({3}, {1, 2, 4});
-            data_parallel(model, std::vector{w}, inputs, static_cast<int>(replicas));
-            const std::size_t peak = before.peak_since();
-            const std::size_t most = 4 * kN * replicas;
-            INFO(
-                replicas << " replicas of a parameter of " << 4 * kN << " bytes; vectors count as "
-                         << "tensors do"
-            );
-            CHECK(peak <= most + 1000);
+            data_parallel(model, std::vector{w}, filled({3}, {1, 2, 4}), replicas);
+            INFO("replicas: " << replicas << "; vectors count as tensors do");
+            CHECK(before.peak_since() <= 4 * kN * replicas + 1000);
         }
     });
 }
@@ -659,28 +591,10 @@ TEST_CASE("a replica may run data_parallel itself") {
                 return data_parallel(layer, own, rows, 2);
             };
             const auto outputs = data_parallel(model, std::span(all).first(2), all[2], replicas);
-            const at::Tensor expected = layer(std::span(all).first(2), all[2]);
             INFO("each of " << replicas << " replicas splits its rows once more, in two");
-            REQUIRE(same(elements(outputs), elements(expected)));
+            REQUIRE(same(elements(outputs), elements(layer(all, all[2]))));
             REQUIRE(goes_back(outputs, upstream(7)));
             CHECK(gradient_is(all[0], gradients(7, {0, 7})[0]));
         }
-    });
-}
-
-TEST_CASE("data_parallel can be called twice in a row, also after a failure") {
-    on_ranks({1}, [](const Communicator&) {
-        const at::Tensor w = at::full({}, 2.0, at::kFloat).requires_grad_();
-        const at::Tensor first = data_parallel(scaled, std::vector{w}, filled({3}, {1, 2, 4}), 2);
-        const Comparison thrown =
-            throws_that_of(0, 2, [](int number) { throw ReplicaFailure(number); });
-        const at::Tensor second = data_parallel(scaled, std::vector{w}, filled({2}, {16, 32}), 2);
-        CHECK(thrown);
-        CHECK(same(elements(first), std::vector<float>{2, 4, 8}));
-        CHECK(same(elements(second), std::vector<float>{32, 64}));
-        REQUIRE(goes_back(second.sum(), {}));
-        REQUIRE(goes_back(first.sum(), {}));
-        INFO("48 by the second call, 7 by the first");
-        CHECK(gradient_is(w, {55}));
     });
 }
