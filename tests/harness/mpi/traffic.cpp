@@ -23,9 +23,9 @@ std::mutex traffic_lock;
 Traffic so_far;
 std::vector<Received> received;
 std::vector<trace::Step> steps;
-std::vector<std::vector<std::uint64_t>> senders;  // of sends, where `trace` asks for them
-std::vector<trace::Payload> payloads;             // likewise
-std::vector<trace::Memory> memory;                //
+std::vector<std::vector<std::uint64_t>> send_stacks;  // where `trace` asks for them
+std::vector<trace::Payload> payloads;                 // likewise
+std::vector<trace::Memory> memory;                    //
 bool logs = false;
 SharedLog* outliving = nullptr;
 // Numbers are never used again: a message of an earlier log is known as such.
@@ -64,7 +64,7 @@ void log_stack() {
     if (logs && channel::keeps_payloads()) {
         Frames frames{};
         capture_frames(frames);
-        senders.emplace_back(frames.address, frames.address + frames.count);
+        send_stacks.emplace_back(frames.address, frames.address + frames.count);
     }
 }
 
@@ -83,7 +83,7 @@ void reset_traffic() {
     so_far = Traffic{};
     received.clear();
     steps.clear();
-    senders.clear();
+    send_stacks.clear();
     payloads.clear();
     memory.clear();
     logs = true;
@@ -98,7 +98,11 @@ std::vector<trace::Step> end_log() {
 trace::Log last_log() {
     const std::scoped_lock guard(traffic_lock);
     return {
-        .steps = steps, .limits = {}, .stacks = senders, .payloads = payloads, .memory = memory};
+        .steps = steps,
+        .limits = {},
+        .stacks = send_stacks,
+        .payloads = payloads,
+        .memory = memory};
 }
 
 Traffic traffic() {
