@@ -292,7 +292,7 @@ TEST_CASE("broadcast_parameters lets only the root send, and each tensor once to
 TEST_CASE("broadcast_parameters refuses a root that is no rank of comm") {
     on_ranks({1, 3}, [](const Communicator& comm) {
         const std::vector<at::Tensor> none;
-        for (const int root : {-1, comm.size()}) {
+        for (const int root : {-1, comm.size(), comm.size() + 3}) {
             for (const auto& parameters : {model(comm.rank()), none}) {
                 const std::string what = "root " + std::to_string(root) + " of " +
                                          counted(comm.size(), "rank") + ", " +
