@@ -326,6 +326,7 @@ TEST_CASE("distributed_sampler refuses no examples, no batch, and a rank that do
         INFO("make(n, rank, ranks, batch)");
         CHECK_THROWS_AS(make(0, 0, 3, 1), std::invalid_argument);
         CHECK_THROWS_AS(make(10, 3, 3, 1), std::invalid_argument);
+        CHECK_THROWS_AS(make(10, 4, 3, 1), std::invalid_argument);
         CHECK_THROWS_AS(make(10, -1, 3, 1), std::invalid_argument);
         CHECK_THROWS_AS(make(10, 0, 0, 1), std::invalid_argument);
         CHECK_THROWS_AS(make(10, -2, -1, 1), std::invalid_argument);
