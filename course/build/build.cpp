@@ -143,8 +143,7 @@ void keep_note(
     fs::rename(beside, file, ignored);
 }
 
-}  // namespace
-
+/// The recipe, where there is nothing to do.
 std::optional<Recipe> prepared(
     const Context& context, const Program& program, const std::vector<std::string>& more
 ) {
@@ -167,6 +166,8 @@ std::optional<Recipe> prepared(
     return std::ranges::all_of(recipe.others, is_there) ? std::optional(std::move(recipe))
                                                         : std::nullopt;
 }
+
+}  // namespace
 
 Recipe prepare(Context& context, const Program& program, const std::vector<std::string>& more) {
     if (std::optional<Recipe> known = prepared(context, program, more)) {

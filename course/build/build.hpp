@@ -3,7 +3,6 @@
 
 #include <array>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,11 +56,6 @@ std::vector<std::string> references_named(
 );
 /// What will be compiled for `answer`; empty where a list cannot make it.
 std::string text_of(const Context& context, const std::filesystem::path& answer);
-
-/// The recipe, where prepare() would find nothing to do.
-std::optional<Recipe> prepared(
-    const Context& context, const Program& program, const std::vector<std::string>& more = {}
-);
 
 /// Errors  UsageError where `as` is no file
 void expect_file(const std::filesystem::path& as);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "course/process/files.hpp"
+
 namespace dist::cli {
 namespace {
 
@@ -142,8 +144,28 @@ std::string caller_in(const std::string& line) {
     return object.substr(begin, end + 4 - begin);
 }
 
+/// The exercise's header that declares the function `name`, relative to `root`; "" where none does.
+std::string header_with(const std::string& name, const std::filesystem::path& root) {
+    std::error_code none;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(root / "exercises", none)) {
+        const auto declares = [&](const std::string& line) {
+            return !line.starts_with("//") && !line.starts_with(" ") &&
+                   line.find(" " + name + "(") != std::string::npos;
+        };
+        if (entry.path().extension() == ".hpp" &&
+            std::ranges::any_of(lines_of(read_text(entry.path())), declares)) {
+            return inside(root, entry.path());
+        }
+    }
+    return "";
+}
+
 std::string link_error(
-    const std::vector<std::string>& lines, const std::string& file, std::string_view header
+    const std::vector<std::string>& lines,
+    const std::filesystem::path& root,
+    const std::string& file,
+    std::string_view header
 ) {
     for (const std::string& line : lines) {
         if (const std::string symbol = quoted_after(line, "undefined reference to ");
@@ -157,6 +179,12 @@ std::string link_error(
             }
             const std::string caller = caller_in(line);
             const bool other = !caller.empty() && caller != std::filesystem::path(file).filename();
+            if (const std::string its_header = header_with(name, root); !its_header.empty()) {
+                return fmt::format(
+                    "{} calls {}: include \"{}\", so that it is built too", other ? caller : file,
+                    signature, its_header
+                );
+            }
             return fmt::format(
                 "{} calls {}, which is defined nowhere{}", other ? caller : file, signature,
                 other ? "; if that file is not yours: is a library here of another version, or "
@@ -222,7 +250,7 @@ std::string first_error(
     if (error != lines.end() && !error->starts_with("collect2")) {
         return compiler_error(lines, static_cast<std::size_t>(error - lines.begin()), root);
     }
-    if (std::string text = link_error(lines, file, header); !text.empty()) {
+    if (std::string text = link_error(lines, root, file, header); !text.empty()) {
         return text;
     }
     if (std::string text = cmake_error(lines); !text.empty()) {

@@ -89,6 +89,11 @@ void ensure_installed(const Context& context, const Needs& kind) {
     }
 }
 
+bool is_installed(const Context& context, const Needs& kind) {
+    return kind.install.empty() ||
+           (kind.install == "torch" && !cached_value(context, "LibTorch_INCLUDE_DIR").empty());
+}
+
 void ensure_simgrid(const Context& context) {
     install(context, "simulate");
     if (cached_value(context, "SimGrid_LIBRARY").empty()) {

@@ -45,4 +45,7 @@ void ensure_torch(const Context& context);
 /// Errors  as install and configure
 void ensure_installed(const Context& context, const Needs& kind);
 
+/// Whether ensure_installed() would find all there.
+bool is_installed(const Context& context, const Needs& kind);
+
 }  // namespace dist::cli

@@ -44,6 +44,9 @@ class Watch {
         while (!interrupted() && key_ != 'q') {
             if (again_) {
                 run_current();
+                ready_ = false;
+            } else if (!ready_) {
+                get_ready();
             } else {
                 look(kLookEveryMs);
                 again_ = file_->saved();
@@ -81,7 +84,6 @@ class Watch {
         line_.emplace(context_);
         try {
             report = run_whole(context_, *exercise_, jobs_);
-            get_ready(context_, *exercise_, jobs_);
         } catch (const Interrupted&) {  // by stops()
         } catch (const CommandError& error) {
             report = std::string(error.what()) + "\n";
@@ -93,6 +95,22 @@ class Watch {
             fmt::print("{}", screen ? fitted(*report, room(*screen), exercise_->name) : *report);
             print_footer();
         }
+    }
+
+    /// While somebody reads, or types. A key comes first.
+    void get_ready() {
+        context_.cancelled = [this] {
+            look(0);
+            return key_.has_value();
+        };
+        try {
+            cli::get_ready(context_, *exercise_, jobs_);
+            ready_ = true;
+        } catch (const Interrupted&) {  // by a key
+        } catch (const CommandError&) {
+            ready_ = true;  // the next run says what is wrong
+        }
+        context_.cancelled = nullptr;
     }
 
     /// What happens while tests run. h and l answer at once, and so does n where it is refused; a save and
@@ -245,6 +263,7 @@ class Watch {
     std::optional<SavedFile> file_;
     std::optional<char> key_;
     bool again_ = false;
+    bool ready_ = false;               // for the next save
     std::optional<RunningLine> line_;  // while tests run
     SharedJobs jobs_;
 };

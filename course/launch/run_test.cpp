@@ -5,6 +5,7 @@
 #include <future>
 #include <optional>
 
+#include "course/build/setup.hpp"
 #include "course/launch/gpu.hpp"
 #include "course/launch/plan.hpp"
 #include "course/launch/shared_job.hpp"
@@ -194,10 +195,10 @@ Result not_started(const Context& context, const Exercise& exercise, const Launc
     return result;
 }
 
-void get_ready(const Context& context, const Exercise& exercise, SharedJobs& jobs) {
+void get_ready(Context& context, const Exercise& exercise, SharedJobs& jobs) {
     const Program program = program_of(exercise);
-    if (!host_of(context, program).empty() &&
-        prepared(context, program, parts_of(context, program, context.root / program.source))) {
+    if (!host_of(context, program).empty() && is_installed(context, program.kind())) {
+        prepare(context, program, parts_of(context, program, context.root / program.source));
         warm(context, program, options_of_a_student(jobs));
     }
 }

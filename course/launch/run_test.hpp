@@ -61,9 +61,9 @@ Result not_started(
     const Context& context, const Exercise& exercise, const LaunchOptions& options = {}
 );
 
-/// Starts a job for an exercise whose test is built, so that the first run in `jobs` need not wait for that. Builds nothing: others
-/// would wait for it.
-void get_ready(const Context& context, const Exercise& exercise, SharedJobs& jobs);
+/// Builds an exercise's test and starts a job for it, so that the first run in `jobs` need not wait for that. Installs nothing.
+/// Errors  as prepare()
+void get_ready(Context& context, const Exercise& exercise, SharedJobs& jobs);
 
 /// The student's own file: not_started() or run_anywhere().
 Result run_own(Context& context, const Exercise& exercise, const LaunchOptions& options = {});

@@ -98,6 +98,19 @@ TEST_CASE("a function that is not defined is a sentence, spelt as the header spe
     CHECK(has(first_error(log, "/repo", "t.cpp", "void other()"), "defined nowhere"));
 }
 
+TEST_CASE("a function of another exercise, whose header nobody has included, is a sentence") {
+    const std::string log =
+        "/usr/bin/ld: t.o: in function `x':\nt.cpp:(.text+0x1): undefined reference to "
+        "`dist::chunk_bounds(unsigned long, int, int)'\ncollect2: error: ld returned 1 exit "
+        "status\n";
+    const std::string text = first_error(log, REPOSITORY, "t.cpp", "void other()");
+    CHECK(
+        text ==
+        "t.cpp calls chunk_bounds(unsigned long, int, int): include "
+        "\"exercises/01_point_to_point/chunk_bounds.hpp\", so that it is built too"
+    );
+}
+
 TEST_CASE("what the course's own files call in vain is not told of the student's") {
     const std::string log =
         "/usr/bin/ld: a_test.cpp.o: in function `x':\n/repo/tests/a_test.cpp:12: undefined "

@@ -195,6 +195,29 @@ try_keys_while_it_builds() {
     expect_end_of_watch 3
 }
 
+try_builds_while_somebody_reads() {
+    where="watch, while somebody reads the stub"
+    open_terminal 80 24
+    echo 'SHARDLINGS_SHARED_JOBS:BOOL=ON' >"$SHARDLINGS_ROOT/build/release/CMakeCache.txt"
+    printf '#!/bin/sh\necho "builds $*"\necho "$*" >>"%s/built"\nexec sleep 600\n' "$here" >"$here/tools/cmake"
+    start_watch
+    await_builds 1
+    press h
+    await 'hello_ranks, hint 1 of 3:'
+    await_builds 2 # the key has ended the first
+    press q
+    expect_end_of_watch 3
+}
+
+await_builds() { # TIMES
+    local _
+    for _ in $(seq 600); do
+        [ "$(grep -c hello_ranks_test_parts "$here/built" 2>/dev/null)" = "$1" ] && return
+        sleep 0.1
+    done
+    give_up "the test is not built $1 times before anything is saved"
+}
+
 try_stop_and_go_on() {
     where="watch, stopped by Ctrl-Z"
     open_terminal 80 24
@@ -275,6 +298,7 @@ for columns in 80 40; do
     done
 done
 try try_keys_while_it_builds
+try try_builds_while_somebody_reads
 try try_stop_and_go_on
 try try_reset
 try try_narrower
