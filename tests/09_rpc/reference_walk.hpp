@@ -39,6 +39,37 @@ inline Move drops(int rank) {
     return {rank, Move::Kind::drop};
 }
 
+inline void act(RefWorld& world, const Move& move) {
+    switch (move.kind) {
+        case Move::Kind::create:
+            world.create(move.rank);
+            break;
+        case Move::Kind::remote:
+            world.remote(move.rank, move.other);
+            break;
+        case Move::Kind::fork:
+            world.fork(move.rank, move.other);
+            break;
+        case Move::Kind::drop:
+            world.drop(move.rank);
+            break;
+    }
+}
+
+inline std::string text_of(const Move& move) {
+    switch (move.kind) {
+        case Move::Kind::create:
+            return text("rank ", move.rank, " makes an object");
+        case Move::Kind::remote:
+            return text("rank ", move.rank, " has rank ", move.other, " make an object");
+        case Move::Kind::fork:
+            return text("rank ", move.rank, " gives a use to rank ", move.other);
+        case Move::Kind::drop:
+            break;
+    }
+    return text("rank ", move.rank, " ends a use");
+}
+
 /// How often at most.
 struct Budget {
     int lost = 0;
@@ -91,7 +122,7 @@ class ReferenceGame {
         : ranks_(ranks), before_(std::move(before)), plan_(std::move(plan)), budget_(budget) {}
 
     [[nodiscard]] State begun() const {
-        return {.histories = std::vector<std::string>(size()), .left = budget_};
+        return {.histories = std::vector<std::string>(ranks_), .left = budget_};
     }
 
     [[nodiscard]] std::vector<Event> events(const State& state) const {
@@ -105,9 +136,7 @@ class ReferenceGame {
         }
         for (int rank = 0; rank < ranks_; ++rank) {
             const Move* const action = next(played(state), rank);
-            if (action != nullptr &&
-                (action->kind == Move::Kind::create || action->kind == Move::Kind::remote ||
-                 !world.uses(rank).empty())) {
+            if (action != nullptr && can(world, *action)) {
                 events.push_back({'a', rank});
             }
             if (state.left.early > 0 && world.at(rank).counts().pending > 0) {
@@ -137,7 +166,7 @@ class ReferenceGame {
         if (event.what == 'l' || event.what == 'r') {
             state.faults.insert(std::ranges::upper_bound(state.faults, text), text);
         } else {
-            state.histories.at(static_cast<std::size_t>(event.rank)) += text;
+            state.histories.at(event.rank) += text;
         }
         return {};
     }
@@ -177,12 +206,27 @@ class ReferenceGame {
     }
 
     [[nodiscard]] std::string text(const State& state, const Event& event) const {
-        return text_of(event, played(state));
+        const ReferencePlay& play = played(state);
+        if (event.what == 't') {
+            return harness::text("10 s pass on rank ", event.rank);
+        }
+        if (event.what == 'a') {
+            return text_of(*next(play, event.rank));
+        }
+        const Letter& letter = *std::ranges::find(play.world->letters, event.letter, &Letter::name);
+        const std::string what = letter.kind == Letter::Kind::control ? text_of(letter.control)
+                                 : letter.kind == Letter::Kind::make  ? "the call that makes it"
+                                                                      : "the call with a use";
+        return harness::text(
+            what, " from rank ", letter.from, event.what == 'd' ? " comes" : "", " to rank ",
+            event.rank,
+            event.what == 'l'   ? " is lost"
+            : event.what == 'r' ? " comes twice"
+                                : ""
+        );
     }
 
   private:
-    [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(ranks_); }
-
     /// The ranks in this state.
     ReferencePlay& played(const State& state) const {
         if (!state.play && state.before && state.before->world) {
@@ -191,7 +235,7 @@ class ReferenceGame {
         }
         if (!state.play) {
             state.play = std::make_shared<ReferencePlay>();
-            *state.play = {std::make_unique<RefWorld>(ranks_), std::vector<std::size_t>(size())};
+            *state.play = {std::make_unique<RefWorld>(ranks_), std::vector<std::size_t>(ranks_)};
             for (const Move& action : before_) {
                 act(*state.play->world, action);
                 state.play->world->deliver_all();
@@ -210,7 +254,7 @@ class ReferenceGame {
 
     /// The next action of a rank; none: it has no more.
     [[nodiscard]] const Move* next(const ReferencePlay& play, int rank) const {
-        std::size_t skip = play.done.at(static_cast<std::size_t>(rank));
+        std::size_t skip = play.done.at(rank);
         for (const Move& action : plan_) {
             if (action.rank == rank && skip-- == 0) {
                 return &action;
@@ -223,12 +267,12 @@ class ReferenceGame {
         RefWorld& world = *play.world;
         if (event.what == 'a') {
             act(world, *next(play, event.rank));
-            ++play.done.at(static_cast<std::size_t>(event.rank));
+            ++play.done.at(event.rank);
         } else if (event.what == 't') {
             world.pass(event.rank, std::chrono::seconds(10));
         } else {
             const auto letter = std::ranges::find(world.letters, event.letter, &Letter::name);
-            const auto i = static_cast<std::size_t>(letter - world.letters.begin());
+            const auto i = letter - world.letters.begin();
             if (event.what == 'd') {
                 world.deliver(i);
             } else if (event.what == 'l') {
@@ -240,52 +284,16 @@ class ReferenceGame {
         }
     }
 
-    static void act(RefWorld& world, const Move& action) {
-        switch (action.kind) {
-            case Move::Kind::create:
-                world.create(action.rank);
-                break;
-            case Move::Kind::remote:
-                world.remote(action.rank, action.other);
-                break;
-            case Move::Kind::fork:
-                world.fork(action.rank, action.other);
-                break;
-            case Move::Kind::drop:
-                world.drop(action.rank);
-                break;
+    /// Whether a rank has the use that the move is about, and may do with it what it is to do.
+    [[nodiscard]] static bool can(RefWorld& world, const Move& move) {
+        if (move.kind == Move::Kind::create || move.kind == Move::Kind::remote) {
+            return true;
         }
-    }
-
-    [[nodiscard]] std::string text_of(const Event& event, const ReferencePlay& play) const {
-        const std::string rank = "rank " + std::to_string(event.rank);
-        if (event.what == 't') {
-            return "10 s pass on " + rank;
+        if (world.uses(move.rank).empty()) {
+            return false;
         }
-        if (event.what == 'a') {
-            const Move& action = *next(play, event.rank);
-            const std::string other = "rank " + std::to_string(action.other);
-            switch (action.kind) {
-                case Move::Kind::create:
-                    return rank + " makes an object";
-                case Move::Kind::remote:
-                    return rank + " has " + other + " make an object";
-                case Move::Kind::fork:
-                    return rank + " gives a use to " + other;
-                case Move::Kind::drop:
-                    return rank + " ends a use";
-            }
-        }
-        const Letter& letter = *std::ranges::find(play.world->letters, event.letter, &Letter::name);
-        const std::string what = letter.kind == Letter::Kind::control
-                                     ? harness::text_of(letter.control)
-                                 : letter.kind == Letter::Kind::make ? "the call that makes it"
-                                                                     : "the call with a use";
-        const std::string from = " from rank " + std::to_string(letter.from);
-        return what + from +
-               (event.what == 'l'   ? " to " + rank + " is lost"
-                : event.what == 'r' ? " to " + rank + " comes twice"
-                                    : " comes to " + rank);
+        const RemoteRef& use = world.ref(move.rank);
+        return move.kind == Move::Kind::drop || use.owner() != move.rank || use.is_confirmed();
     }
 
     int ranks_;
@@ -293,5 +301,48 @@ class ReferenceGame {
     Plan plan_;
     Budget budget_;
 };
+
+struct ReferenceWalk {
+    std::string name;
+    ReferenceGame game;
+};
+
+/// Three ranks, whose owner is rank 0. The numbers are states of the reference.
+inline std::vector<ReferenceWalk> reference_walks() {
+    std::vector<ReferenceWalk> all;
+    const auto add = [&](const std::string& name, const Plan& before, const Plan& plan,
+                         const std::vector<Budget>& budgets) {
+        for (const Budget& budget : budgets) {
+            const char* const fault = budget.lost > 0       ? "; a message is lost"
+                                      : budget.repeated > 0 ? "; a message comes twice"
+                                      : budget.early > 0 ? "; a rank sends again what was not lost"
+                                                         : "";
+            all.push_back({name + fault, ReferenceGame(3, before, plan, budget)});
+        }
+    };
+    const Budget none = {};
+    const Budget lost = {.lost = 1};
+    const Budget repeated = {.repeated = 1};
+    const Budget early = {.early = 1};
+    add("an object made by another rank", {}, {remote(1, 0), drops(1)},
+        {none, lost, repeated, early});  // 12, 18, 55, 135
+    add("the owner gives a user a use", {}, {creates(0), forks(0, 1), drops(0), drops(1)},
+        {none, lost, repeated, early});  // 14, 19, 51, 68
+    add("a user gives the owner a use", {}, {remote(1, 0), forks(1, 0), drops(1), drops(0)},
+        {none, lost, repeated, early});  // 610, 1,148, 12,019, 48,954
+    add("a user gives itself a use", {remote(1, 0)}, {forks(1, 1), drops(1), drops(1)},
+        {none, lost, repeated});  // 626, 1,334, 31,964
+    add("a user gives a user a use", {}, {remote(1, 0), forks(1, 2), drops(1), drops(2)},
+        {none, lost, repeated});  // 1,486, 3,670, 54,027
+    add("a user gives a user a use", {remote(1, 0)}, {forks(1, 2), drops(1), drops(2)},
+        {early});  // 29,419
+    add("from who had it made to a user, and from there to the owner", {remote(1, 0)},
+        {forks(1, 2), drops(1), forks(2, 0), drops(2), drops(0)}, {none});  // 31,145
+    // the ACKs that nobody waits for come first, or it would be some millions: 66,486
+    add("from the owner to a user, to another one, and back; last ACKs come at once",
+        {creates(0), forks(0, 1), drops(0)},
+        {forks(1, 2), drops(1), forks(2, 1), drops(2), drops(1)}, {{.final_acks_at_once = true}});
+    return all;
+}
 
 }  // namespace dist::harness

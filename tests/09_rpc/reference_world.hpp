@@ -16,21 +16,14 @@
 
 #include "exercises/09_rpc/remote_reference.hpp"
 #include "tests/harness/words/compare.hpp"
+#include "tests/harness/words/hand_clock.hpp"
+#include "tests/harness/words/text.hpp"
 
 namespace dist::harness {
 
 using namespace std::chrono_literals;
 using Ms = Clock::Duration;
-
-/// A clock that goes on when it is told to.
-class HandClock : public Clock {
-  public:
-    Ms now() override { return time_; }
-    void sleep(Ms duration) override { time_ += duration; }
-
-  private:
-    Ms time_{0};
-};
+using Lines = std::vector<std::string>;
 
 /// "USER_DELETE", "ACK of USER_DELETE"
 inline std::string text_of(const ControlMessage& message) {
@@ -40,8 +33,10 @@ inline std::string text_of(const ControlMessage& message) {
 }
 
 inline std::string text_of(const RefCounts& counts) {
-    return std::to_string(counts.owned) + " owned, " + std::to_string(counts.forks) + " forks, " +
-           std::to_string(counts.users) + " users, " + std::to_string(counts.pending) + " pending";
+    return text(
+        counts.owned, " owned, ", counts.forks, " forks, ", counts.users, " users, ",
+        counts.pending, " pending"
+    );
 }
 
 /// "what() of it"; empty: there is none.
@@ -78,19 +73,15 @@ struct Letter {
     int from = 0;
     int to = 0;
     std::string name = {};  // "1#3": the third from rank 1
-    Ms arrives{-1};         // for those who play with time; -1: nobody has said when
 };
 
 class RefWorld {
   public:
-    explicit RefWorld(int ranks, const RetryOptions& retries = {})
-        : sent_(static_cast<std::size_t>(ranks)), held_(static_cast<std::size_t>(ranks)) {
+    explicit RefWorld(int ranks, const RetryOptions& retries = {}) : held_(ranks) {
         for (int rank = 0; rank < ranks; ++rank) {
             clocks_.push_back(std::make_unique<HandClock>());
             const auto send = [this, rank](int to, const ControlMessage& message) {
-                log_.push_back(
-                    std::to_string(rank) + " to " + std::to_string(to) + ": " + text_of(message)
-                );
+                log_.push_back(text(rank, " to ", to, ": ", text_of(message)));
                 post({.control = message, .from = rank, .to = to});
             };
             contexts_.push_back(std::make_unique<RefContext>(rank, *clocks_.back(), send, retries));
@@ -98,11 +89,11 @@ class RefWorld {
     }
 
     [[nodiscard]] int size() const { return static_cast<int>(contexts_.size()); }
-    RefContext& at(int rank) { return *contexts_.at(static_cast<std::size_t>(rank)); }
-    std::vector<Held>& uses(int rank) { return held_.at(static_cast<std::size_t>(rank)); }
+    RefContext& at(int rank) { return *contexts_.at(rank); }
+    std::vector<Held>& uses(int rank) { return held_.at(rank); }
     RemoteRef& ref(int rank, std::size_t i = 0) { return uses(rank).at(i).ref; }
     const std::string& told(int rank, std::size_t i = 0) { return *uses(rank).at(i).told; }
-    Fate& fate(RefId id) { return *fates_.at(id); }
+    bool is_there(RefId id) { return fates_.at(id)->freed == 0; }
 
     /// A rank makes an object, and holds a use of it.
     RefId create(int rank) {
@@ -168,7 +159,7 @@ class RefWorld {
 
     /// Time goes on for a rank, and it ticks.
     void pass(int rank, Ms duration) {
-        clocks_.at(static_cast<std::size_t>(rank))->sleep(duration);
+        clocks_.at(rank)->sleep(duration);
         at(rank).tick();
     }
 
@@ -193,13 +184,13 @@ class RefWorld {
             for (int rank = 0; rank < size(); ++rank) {
                 for (const Held& use : uses(rank)) {
                     if (use.ref.id() == id && (use.told->empty() || *use.told == kConfirmed)) {
-                        note(what + "rank " + std::to_string(rank) + " has a use of it");
+                        note(text(what, "rank ", rank, " has a use of it"));
                     }
                 }
             }
             for (const Letter& letter : letters) {
                 if (letter.kind == Letter::Kind::use && letter.data.reference == id) {
-                    note(what + "a call brings it to rank " + std::to_string(letter.to));
+                    note(text(what, "a call brings it to rank ", letter.to));
                 }
             }
         }
@@ -214,28 +205,26 @@ class RefWorld {
         }
         for (int rank = 0; rank < size(); ++rank) {
             if (const RefCounts counts = at(rank).counts(); counts != RefCounts{}) {
-                note(
-                    "all is over, and rank " + std::to_string(rank) + " counts " + text_of(counts)
-                );
+                note(text("all is over, and rank ", rank, " counts ", text_of(counts)));
             }
         }
     }
 
-    /// Compares what was sent since the last time.
-    Comparison said(std::vector<std::string> expected, bool in_any_order = false) {
-        const auto text = [](const std::vector<std::string>& lines) {
-            std::string all;
-            for (const std::string& line : lines) {
-                all += (all.empty() ? "" : ", ") + line;
-            }
-            return all.empty() ? "nothing" : all;
-        };
-        std::vector<std::string> got = std::exchange(log_, {});
-        if (in_any_order) {
-            std::ranges::sort(got);
-            std::ranges::sort(expected);
-        }
-        return {got == expected, "expected " + text(expected) + "; got " + text(got)};
+    /// What was sent since the last time.
+    Lines sent() { return std::exchange(log_, {}); }
+
+    /// The same, compared with what it has to be, in any order.
+    Comparison said(const std::string& when, Lines expected) {
+        Lines got = sent();
+        std::ranges::sort(got);
+        std::ranges::sort(expected);
+        return {got == expected, text(when, ": expected ", expected, "; got ", got)};
+    }
+
+    /// The same, when all is delivered.
+    Comparison says(const std::string& when, const Lines& expected) {
+        deliver_all();
+        return said(when, expected);
     }
 
     /// The first thing that went wrong.
@@ -258,8 +247,7 @@ class RefWorld {
     }
 
     void post(Letter letter) {
-        const int number = ++sent_.at(static_cast<std::size_t>(letter.from));
-        letter.name = std::to_string(letter.from) + "#" + std::to_string(number);
+        letter.name = text(letter.from, "#", ++sent_[letter.from]);
         if (!dead.contains(letter.from) && !dead.contains(letter.to)) {
             letters.push_back(std::move(letter));
         }
@@ -270,7 +258,7 @@ class RefWorld {
         const auto fate = fates_.at(ref.id());
         uses(rank).push_back({ref, told});
         ref.when_confirmed([this, rank, told, fate](const std::exception_ptr& error) {
-            const std::string who = "rank " + std::to_string(rank);
+            const std::string who = text("rank ", rank);
             if (!told->empty()) {
                 note(who + " is told twice that a use is confirmed");
             }
@@ -291,8 +279,8 @@ class RefWorld {
 
     // what the ranks still say when they are destroyed comes to those above
     std::map<RefId, std::shared_ptr<Fate>> fates_;
-    std::vector<std::string> log_;
-    std::vector<int> sent_;
+    Lines log_;
+    std::map<int, int> sent_;  // by rank
     std::string wrong_;
     std::vector<std::unique_ptr<HandClock>> clocks_;
     std::vector<std::unique_ptr<RefContext>> contexts_;
