@@ -267,14 +267,11 @@ TEST_CASE("quorum: who was heard dead_after ago is dead, whatever it asked") {
         {"c asked, and was heard 300 ms ago",
          {asks("a", 7), asks("b", 7), silent(asks("c", 9, 1h))},
          quorum_of(1, "ab", 7, {0, 1})},
-        {"c asked, and was heard an hour ago",
-         {asks("a", 7), asks("b", 7), silent(asks("c", 9, 1h), 1h)},
-         quorum_of(1, "ab", 7, {0, 1})},
         {"c asked, and was heard 299 ms ago",
          {asks("a", 7), asks("b", 7), silent(asks("c", 9, 1h), 299ms)},
          quorum_of(1, "abc", 9, {2, 2, 2})},
         {"b of the previous quorum asked and has died, c and d live",
-         {asks("a", 8), silent(asks("b", 8)), trains("c"), trains("d")},
+         {asks("a", 8), silent(asks("b", 8), 1h), trains("c"), trains("d")},
          {},
          pair},
     });
@@ -317,7 +314,6 @@ TEST_CASE("quorum: the number goes up unless the same members ask, and none of t
 
 TEST_CASE("quorum: who is below the highest step heals, each from another one that is there") {
     rules({
-        {"all are there", {asks("a", 5), asks("b", 5)}, quorum_of(1, "ab", 5, {0, 1})},
         {"b is ahead",
          {asks("a", 4), asks("b", 5), asks("c", 4)},
          quorum_of(1, "abc", 5, {1, 1, 1})},
@@ -325,9 +321,6 @@ TEST_CASE("quorum: who is below the highest step heals, each from another one th
          {asks("a", 5), asks("b", 3), asks("c", 5), asks("d", 4), asks("e", 5), asks("f", 1),
           asks("g")},
          quorum_of(1, "abcdefg", 5, {0, 0, 2, 2, 4, 4, 0})},
-        {"the dead are at no step",
-         {asks("a", 5), asks("b", 4), silent(asks("c", 6))},
-         quorum_of(1, "ab", 5, {0, 0})},
         {"who does not ask is at no step",
          {asks("a", 5, 1h), asks("b", 4, 1h), trains("c", 6)},
          quorum_of(1, "ab", 5, {0, 0})},
@@ -345,10 +338,7 @@ TEST_CASE("quorum: at step 0 all copy from one") {
     });
 }
 
-TEST_CASE(
-    "quorum: who was away heals from one at the same step that was not, but is copied if it is "
-    "ahead"
-) {
+TEST_CASE("quorum: who was away heals from one at the same step that was not") {
     const Quorum pair = quorum_of(4, "cd", 5, {0, 1});
     rules({
         {"b was away, and is at the same step",
@@ -387,8 +377,7 @@ TEST_CASE("members take the steps together, and each all_reduce leaves the mean,
     });
 }
 
-TEST_CASE(
-    "quorum_step costs 2(p - 1) messages an all_reduce, of n / p floats; a vote; and the copies"
+TEST_CASE("quorum_step costs 2(p - 1) messages an all_reduce, of n / p floats; a vote; the copies"
 ) {
     worlds({1, 2, 3, 4}, [](World& world) {
         const long others = world.size() - 1;
@@ -419,19 +408,19 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("one no, and nobody steps; the step is tried again, and counts once") {
+TEST_CASE("one no, and nobody steps, but who has copied keeps it; tried again, it counts once") {
     worlds({3}, [](World& world) {
         const int who = static_cast<int>(world.seed % 3);
         world.play([&](Place& me) {
-            Row state = state_of(0);
-            QuorumStep step(state, 2);
+            Row state = state_of(me.rank);
+            QuorumStep step(state, me.rank == 1 ? 2 : 0);
             must(
-                !attempt(me, step, up_to_date(3, 1), 10ms, me.rank == who), "rank ", who,
-                " of 3 reports an error, and the step counts"
+                !attempt(me, step, quorum_of(1, "abc", 2, {1, 1, 1}), 10ms, me.rank == who),
+                "rank ", who, " of 3 reports an error, and the step counts"
             );
-            must_have(state, state_of(0), step, 2);
+            must_have(state, state_of(1), step, 2);
             must(attempt(me, step, up_to_date(3, 2)), "the next attempt does not count");
-            must_have(state, state_of(0), step, 3);
+            must_have(state, state_of(1), step, 3);
         });
     });
 }
@@ -461,9 +450,7 @@ TEST_CASE("an Error of the transport in all_reduce is noted, and the step does n
     }
 }
 
-TEST_CASE(
-    "who heals has its source's weights and step, and adds nothing; others heal in the next quorum"
-) {
+TEST_CASE("who heals has its source's weights and step, and adds nothing; others heal next") {
     worlds({4}, [](World& world) {
         world.slowest = 3ms;
         world.play([](Place& me) {
@@ -519,21 +506,7 @@ TEST_CASE("a source that dies while one copies from it leaves it with its own we
     }
 }
 
-TEST_CASE("who has copied keeps it, also if the step does not count") {
-    worlds({3}, [](World& world) {
-        world.play([](Place& me) {
-            Row state = state_of(me.rank);
-            QuorumStep step(state, me.rank == 1 ? 2 : 0);
-            const Quorum quorum = quorum_of(1, "abc", 2, {1, 1, 1});
-            must(!attempt(me, step, quorum, 10ms, me.rank == 0), "a has erred, and it counts");
-            must_have(state, state_of(1), step, 2);
-        });
-    });
-}
-
-TEST_CASE(
-    "one dies at each message of a step: it counts where all have voted yes, and one was told so"
-) {
+TEST_CASE("one dies at each message of a step: it counts where all have voted yes") {
     on_one([] {
         for (const int p : {2, 3, 4}) {
             const long reduced = 2L * 2 * (p - 1);  // messages from a rank, before the votes
