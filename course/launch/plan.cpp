@@ -1,6 +1,7 @@
 #include "course/launch/plan.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "course/process/files.hpp"
 #include "course/protocol/protocol.hpp"
@@ -25,6 +26,33 @@ std::string literal(const std::string& text, std::size_t& at) {
     return value;
 }
 
+/// Adds the tests of a file, and of those that it includes from its own folder, where it includes them; each file once.
+void add_tests(const fs::path& file, std::set<fs::path>& seen, std::vector<PlannedTest>& tests) {
+    if (!seen.insert(file).second) {
+        return;
+    }
+    const std::string text = read_text(file);
+    const std::string folder = file.parent_path().filename().string();
+    const std::string include = "\n#include \"tests/" + folder + "/";
+    const std::string begin = "\nTEST_CASE(";
+    for (std::size_t at = 0;;) {
+        const std::size_t test = text.find(begin, at);
+        const std::size_t header = text.find(include, at);
+        at = std::min(test, header);
+        if (at == std::string::npos) {
+            return;
+        }
+        const std::string name = literal(text, at);
+        if (header < test) {
+            add_tests(file.parent_path() / fs::path(name).filename(), seen, tests);
+            at = header + include.size();
+            continue;
+        }
+        const bool has_tags = at < text.size() && text[at] == ',';
+        tests.push_back({name, has_tags && literal(text, at).find("[many]") != std::string::npos});
+    }
+}
+
 }  // namespace
 
 fs::path test_file_of(const Program& program) {
@@ -33,16 +61,9 @@ fs::path test_file_of(const Program& program) {
 }
 
 std::vector<PlannedTest> tests_in(const fs::path& file) {
-    const std::string text = read_text(file);
+    std::set<fs::path> seen;
     std::vector<PlannedTest> tests;
-    for (std::size_t at = text.find("\nTEST_CASE("); at != std::string::npos;
-         at = text.find("\nTEST_CASE(", at)) {
-        PlannedTest& test = tests.emplace_back();
-        test.name = literal(text, at);
-        if (at < text.size() && text[at] == ',') {
-            test.many = literal(text, at).find("[many]") != std::string::npos;
-        }
-    }
+    add_tests(file, seen, tests);
     return tests;
 }
 

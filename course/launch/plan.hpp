@@ -15,7 +15,7 @@ struct PlannedTest {
     bool many = false;  // it has the tag [many]
 };
 
-/// The tests of a file, in the order they are written.
+/// The tests of a file, and of headers of its folder that it includes, in the order they are written.
 std::vector<PlannedTest> tests_in(const std::filesystem::path& file);
 
 /// Where the tests of an exercise are, relative to the repository.

@@ -1,4 +1,4 @@
-// What hash_store must do: what every store must, and sleep while it waits.
+// What hash_store must do: what every store must (store_promises.hpp), and sleep while it waits.
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
 
 #include <chrono>
@@ -6,109 +6,25 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "tests/04_groups_and_rendezvous/store_moments.hpp"
 #include "tests/04_groups_and_rendezvous/store_promises.hpp"
 
 using namespace dist;
 using namespace dist::harness;
 
-namespace {
-
-const StoreKinds kStores = {{"a HashStore", [](Store::Duration timeout) {
-                                 const auto store = std::make_shared<HashStore>(timeout);
-                                 return [store]() -> std::shared_ptr<Store> { return store; };
-                             }}};
-
-}  // namespace
-
-TEST_CASE("a store returns what was set last, for keys and values of any bytes") {
-    holds_what_is_set(kStores);
-}
-
-TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
-    adds(kStores);
-}
-
-TEST_CASE("add refuses what is no number and what does not fit, and changes nothing then") {
-    adds_to_numbers_only(kStores);
-}
-
-TEST_CASE("compare_set stores only where it finds what it expects, and returns what stands there") {
-    compares_and_sets(kStores);
-}
-
-TEST_CASE("check asks for all keys, and makes none") {
-    checks_all_keys(kStores);
-}
-
-TEST_CASE("an erased key is gone, and may begin anew") {
-    erases(kStores);
-}
-
-TEST_CASE("two stores know nothing of each other") {
-    knows_no_other_store(kStores);
-}
-
-TEST_CASE("random calls do what they do to a map") {
-    lives_like_a_map(kStores);
-}
-
-TEST_CASE("a call that waits in vain ends after its timeout, not before, and soon after") {
-    times_out_in_time(kStores);
-}
-
-TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
-    times_out_amid_others(kStores);
-}
-
-TEST_CASE("a value wakes all that wait for it, whichever call brings it") {
-    wakes_all(kStores);
-}
-
-TEST_CASE("a value wakes the one that waits for it, and no other") {
-    wakes_who_waits_for_it(kStores);
-}
-
-TEST_CASE("wait returns with the last of its keys, in whatever order they come") {
-    waits_for_the_last_key(kStores);
-}
-
-TEST_CASE("wait returns when all keys are there at the same time") {
-    waits_for_all_at_once(kStores);
-}
-
-TEST_CASE("a call that waits keeps no other one waiting") {
-    keeps_nobody_waiting(kStores);
-}
-
-TEST_CASE("threads that add at the same time get sums of their own") {
-    adds_at_once(kStores);
-}
-
-TEST_CASE("of threads that compare and set at the same time, one wins") {
-    compares_and_sets_at_once(kStores);
-}
-
-TEST_CASE("of threads that erase a key at the same time, one has erased it") {
-    erases_at_once(kStores);
-}
-
-TEST_CASE("get returns a value also where it is erased at once") {
-    gets_what_comes_and_goes(kStores);
-}
-
-TEST_CASE("check looks at all keys at one moment") {
-    checks_at_one_moment(kStores);
-}
-
-TEST_CASE("no call sees half of a value") {
-    sees_whole_values(kStores);
+const std::vector<StoreKind>& dist::harness::stores_to_try() {
+    static const std::vector<StoreKind> kinds = {
+        {"a HashStore", [](Store::Duration timeout) {
+             const auto store = std::make_shared<HashStore>(timeout);
+             return [store]() -> std::shared_ptr<Store> { return store; };
+         }}};
+    return kinds;
 }
 
 TEST_CASE("who waits sleeps until a value comes") {
     on_ranks({1}, [](const Communicator&) {
-        const OpenStore open = kStores.front().make(kPatient);
+        const OpenStore open = stores_to_try().front().make(kPatient);
         for (const bool get : {true, false}) {
             Caller caller = get ? calls_get(open, "get") : calls_wait(open, {"wait"});
             caller.waits();

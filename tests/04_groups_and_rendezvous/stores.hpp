@@ -1,4 +1,4 @@
-// Kinds of stores, threads that call them, and how a call ended.
+// Kinds of stores, calls of a store, threads that make them, and how a call ended.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,11 @@ struct StoreKind {
     std::string name;  // as a failure tells it: "a store of two objects"
     /// Makes an empty store, whose get() waits for `timeout`.
     std::function<OpenStore(Store::Duration timeout)> make;
+    bool gets_in_two_steps = false;  // between which the key may be erased: then get() returns ""
 };
-using StoreKinds = std::vector<StoreKind>;
+
+/// What store_promises.hpp is tried on: the test that includes it says what that is.
+const std::vector<StoreKind>& stores_to_try();
 
 /// How long calls wait where a test does not wait for that: longer than becomes_true().
 constexpr Store::Duration kPatient = 10s;
@@ -41,16 +44,23 @@ constexpr Store::Duration kMonth = 24h * 30;
 /// Who has not returned now never will, or is wrong to.
 constexpr Store::Duration kWhile = 30ms;
 
-/// Runs `body` for an empty store of each kind.
-inline void for_each_kind(
-    const StoreKinds& kinds,
-    Store::Duration timeout,
-    const std::function<void(const OpenStore&)>& body
-) {
-    for (const StoreKind& kind : kinds) {
-        INFO(kind.name);
-        on_ranks({1}, [&](const Communicator&) { body(kind.make(timeout)); });
-    }
+/// Each call of a store, of the key "key", whose value is 1.
+struct StoreCall {
+    std::string name;
+    bool changes;
+    std::function<void(Store&)> make;
+};
+
+inline std::vector<StoreCall> store_calls() {
+    return {
+        {"get", false, [](Store& store) { store.get("key"); }},
+        {"add", true, [](Store& store) { store.add("key", 1); }},
+        {"set", true, [](Store& store) { store.set("key", "2"); }},
+        {"compare_set", true, [](Store& store) { store.compare_set("key", "1", "2"); }},
+        {"check", false, [](Store& store) { store.check({"key"}); }},
+        {"wait", false, [](Store& store) { store.wait({"key"}, kPatient); }},
+        {"erase", true, [](Store& store) { store.erase("key"); }},
+        {"num_keys", false, [](Store& store) { store.num_keys(); }}};
 }
 
 /// Bytes as a report can tell them: "a\x00b", and long ones by their length.

@@ -8,11 +8,8 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <netinet/in.h>
 #include <poll.h>
-#include <set>
-#include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <thread>
@@ -22,7 +19,6 @@
 
 #include "course/net/socket.hpp"
 #include "course/runtime/clock.hpp"
-#include "tests/04_groups_and_rendezvous/store_promises.hpp"
 #include "tests/04_groups_and_rendezvous/store_wire.hpp"
 #include "tests/04_groups_and_rendezvous/stores.hpp"
 #include "tests/harness/harness.hpp"
@@ -49,18 +45,11 @@ TcpStore patient(int port) {
 class ScriptedServer {
   public:
     /// Serves one client, whose greeting is not in the script.
-    ///
-    /// single    each byte of a reply on its own.
-    /// listener  where it listens.
     explicit ScriptedServer(
         std::vector<Recorded> script,
-        bool single = false,
         net::Socket listener = net::listen_on(0, net::From::this_machine)
     )
-        : listener_(std::move(listener)),
-          script_(std::move(script)),
-          single_(single),
-          thread_([this] { run(); }) {}
+        : listener_(std::move(listener)), script_(std::move(script)), thread_([this] { run(); }) {}
     ~ScriptedServer() {
         end_.second.close();
         if (thread_.joinable()) {
@@ -95,7 +84,7 @@ class ScriptedServer {
             wrong_ = "the greeting: " + same_on_wire(greeting, begin).text + " and a number";
             return;
         }
-        reply(client, greeting.substr(begin.size()));
+        client.says(greeting.substr(begin.size()));
         for (const Recorded& one : script_) {
             const std::string request = bytes(one.request);
             const Comparison same = same_on_wire(client.hears(request.size()), request);
@@ -103,117 +92,34 @@ class ScriptedServer {
                 wrong_ = one.call + ": " + same.text;
                 return;
             }
-            reply(client, bytes(one.reply));
+            client.says(bytes(one.reply));
         }
         if (const std::string more = client.hears(1); !more.empty()) {
             wrong_ = "after the last call: " + same_on_wire(more, "").text;
         }
     }
 
-    void reply(RawClient& client, const std::string& reply) const {
-        single_ ? client.says_single(reply) : client.says(reply);
-    }
-
     net::Socket listener_;
     int port_ = net::local_port(listener_);
     std::pair<net::Socket, net::Socket> end_ = net::connected_pair();
     std::vector<Recorded> script_;
-    bool single_;
     std::string wrong_;
     std::thread thread_;  // last: it uses all others
 };
 
-/// A port at which nobody listens, and which nobody else can take.
-class ReservedPort {
-  public:
-    ReservedPort() {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (bind(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) !=
-            0) {
-            throw Error("the test cannot have a port");
-        }
-        port_ = net::local_port(socket_);
+/// Has a port at which nobody listens yet, and which nobody else can take.
+net::Socket bound_socket() {
+    net::Socket bound(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(bound.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+        throw Error("the test cannot have a port");
     }
-
-    [[nodiscard]] int port() const { return port_; }
-
-    /// From now on somebody listens.
-    net::Socket listens() const {
-        listen(socket_.descriptor(), 8);
-        net::Socket listener(dup(socket_.descriptor()));
-        listener.set_waiting(false);
-        return listener;
-    }
-
-  private:
-    net::Socket socket_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    int port_ = 0;
-};
-
-/// Somebody listens, and ends each connection at once. Knows when they came.
-class TriesSeen {
-  public:
-    TriesSeen() : thread_([this] { run(); }) {}
-    ~TriesSeen() {
-        end_.second.close();
-        thread_.join();
-    }
-    TriesSeen(const TriesSeen&) = delete;
-    TriesSeen& operator=(const TriesSeen&) = delete;
-
-    [[nodiscard]] int port() const { return port_; }
-
-    /// Seconds between a try and the next.
-    [[nodiscard]] std::vector<double> gaps_s() const {
-        const std::scoped_lock guard(lock_);
-        std::vector<double> gaps;
-        for (std::size_t i = 1; i < at_s_.size(); ++i) {
-            gaps.push_back(at_s_[i] - at_s_[i - 1]);
-        }
-        return gaps;
-    }
-
-    [[nodiscard]] std::string told() const {
-        const std::vector<double> gaps = gaps_s();
-        std::ostringstream out;
-        out << gaps.size() + 1 << " tries: the first";
-        for (std::size_t i = 0; i < gaps.size() && i < 10; ++i) {
-            out << ", one " << static_cast<int>(1000 * gaps[i]) << " ms later";
-        }
-        return out.str();
-    }
-
-  private:
-    void run() {
-        for (;;) {
-            pollfd events[2] = {
-                {listener_.descriptor(), POLLIN, 0}, {end_.first.descriptor(), POLLIN, 0}};
-            poll(events, 2, -1);
-            if (events[1].revents != 0) {
-                return;
-            }
-            if (net::accept_from(listener_)) {
-                const std::scoped_lock guard(lock_);
-                at_s_.push_back(now_s());
-            }
-        }
-    }
-
-    net::Socket listener_ = net::listen_on(0, net::From::this_machine);
-    int port_ = net::local_port(listener_);
-    std::pair<net::Socket, net::Socket> end_ = net::connected_pair();
-    mutable std::mutex lock_;
-    std::vector<double> at_s_;
-    std::thread thread_;  // last: it uses all others
-};
-
-std::vector<Recorded> recorded_calls() {
-    return {kPyTorch2.begin() + 1, kPyTorch2.end()};
+    return bound;
 }
 
-/// Makes them, at a server of which nothing was asked yet. Returns what came out otherwise than at PyTorch's; "" if nothing did.
+/// Makes the calls of kPyTorch2 at a new server. Returns what came out otherwise than at PyTorch's; "" if nothing did.
 std::string makes_recorded_calls(int port) {
     std::string wrong;
     const auto is = [&](const char* call, const auto& got, const auto& expected) {
@@ -294,40 +200,38 @@ struct Confirmed : TcpStore {
     std::shared_ptr<TcpStoreServer> server;  // lives as long as the last of its stores
 };
 
-const StoreKinds kStores = {{"a TcpStore for each, at one server", [](Store::Duration timeout) {
-                                 return [timeout, server = std::make_shared<TcpStoreServer>()] {
-                                     // a busy machine may take longer to connect than get() is to wait
-                                     std::shared_ptr<Store> store;
-                                     for (int tries = 0; store == nullptr; ++tries) {
-                                         try {
-                                             store = std::make_shared<Confirmed>(server, timeout);
-                                         } catch (const Timeout&) {
-                                             if (tries == 100) {
-                                                 throw;
-                                             }
-                                         }
-                                     }
-                                     return store;
-                                 };
-                             }}};
-
 }  // namespace
 
-TEST_CASE("the client sends the bytes of PyTorch's own client, and reads replies also byte by byte"
-) {
+const std::vector<StoreKind>& dist::harness::stores_to_try() {
+    static const std::vector<StoreKind> kinds = {
+        {"a TcpStore for each, at one server",
+         [](Store::Duration timeout) {
+             return [timeout, server = std::make_shared<TcpStoreServer>()] {
+                 std::shared_ptr<Store> store;
+                 for (int tries = 0; store == nullptr; ++tries) {
+                     try {
+                         store = std::make_shared<Confirmed>(server, timeout);
+                     } catch (const Timeout&) {  // a busy machine took longer to connect
+                         if (tries == 100) {
+                             throw;
+                         }
+                     }
+                 }
+                 return store;
+             };
+         },
+         true}};  // it gets in two steps
+    return kinds;
+}
+
+TEST_CASE("the client sends the bytes of PyTorch's own client") {
     on_one([] {
-        for (const bool single : {false, true}) {
-            ScriptedServer server(recorded_calls(), single);
-            INFO((single ? "replies come byte by byte" : "replies come in one piece"));
-            const std::string wrong = makes_recorded_calls(server.port());
-            const Comparison sent = server.result();
-            INFO(
-                "what calls returned otherwise than PyTorch's: "
-                << (wrong.empty() ? "nothing" : wrong)
-            );
-            CHECK(sent);
-            CHECK(wrong.empty());
-        }
+        ScriptedServer server({kPyTorch2.begin() + 1, kPyTorch2.end()});
+        const std::string wrong = makes_recorded_calls(server.port());
+        const Comparison sent = server.result();
+        INFO("what calls returned otherwise than PyTorch's: " << wrong);
+        CHECK(sent);
+        CHECK(wrong.empty());
     });
 }
 
@@ -362,77 +266,41 @@ TEST_CASE("values of 8 MiB pass, also through a network that stands still for a 
     });
 }
 
-TEST_CASE(
-    "keys and values are bytes of any kind, and what is too long is refused before anything is sent"
-) {
+TEST_CASE("what is too long is refused before anything is sent") {
     on_one([] {
         const TcpStoreServer server;
         TcpStore store = patient(server.port());
-        std::string all;
-        for (int byte = 0; byte < 256; ++byte) {
-            all += static_cast<char>(byte);
-        }
         const std::string longest(TcpStoreServer::kMaxKey - 1, 'k');
-        for (const std::string& key :
-             {std::string(), std::string("\0", 1), std::string("/"), all, longest}) {
-            for (const std::string& value : {std::string(), std::string("\0", 1), all}) {
-                store.set(key, value);
-                REQUIRE(same_on_wire(store.get(key), value));
-            }
-        }
-        CHECK(store.num_keys() == 5);
+        store.set(longest, "v");
+        CHECK(store.get(longest) == "v");
+        store.set("", "");
         CHECK(store.check(std::vector<std::string>(TcpStoreServer::kMaxKeys)));
         const std::string value(TcpStoreServer::kMaxValue + 1, 'v');
         const std::vector<std::string> keys(TcpStoreServer::kMaxKeys + 1);
         const std::string key = longest + "k";
-        const auto is_refused = [&](const std::string& what, const std::function<void()>& call) {
-            INFO(what);
-            CHECK_THROWS_AS(call(), std::invalid_argument);
-            CHECK(store.num_keys() == 5);
-        };
-        is_refused("set of a long key", [&] { store.set(key, "v"); });
-        is_refused("set of a long value", [&] { store.set("k", value); });
-        is_refused("get of a long key", [&] { store.get(key); });
-        is_refused("add to a long key", [&] { store.add(key, 1); });
-        is_refused("compare_set of a long key", [&] { store.compare_set(key, "", "v"); });
-        is_refused("compare_set to a long value", [&] { store.compare_set("k", "", value); });
-        is_refused("compare_set from a long value", [&] { store.compare_set("k", value, "v"); });
-        is_refused("check of a long key", [&] { store.check({"k", key}); });
-        is_refused("wait for a long key", [&] { store.wait({"k", key}, 10ms); });
-        is_refused("wait for many keys", [&] { store.wait(keys, 10ms); });
-        is_refused("erase of a long key", [&] { store.erase(key); });
-    });
-}
-
-TEST_CASE(
-    "a wait that times out names the keys that have no value, not before its time, and leaves "
-    "nothing behind"
-) {
-    on_one([] {
-        const TcpStoreServer server;
-        TcpStore store = patient(server.port());
-        TcpStore other = patient(server.port());
-        REQUIRE(other.add("there", 1) == 1);
-        const auto begin = std::chrono::steady_clock::now();
-        std::string told;
-        try {
-            store.wait({"absent", "there", "missing"}, 150ms);
-        } catch (const Timeout& timeout) {
-            told = timeout.what();
+        const std::vector<std::pair<std::string, std::function<void()>>> calls = {
+            {"set of a long key", [&] { store.set(key, "v"); }},
+            {"set of a long value", [&] { store.set("k", value); }},
+            {"get of a long key", [&] { store.get(key); }},
+            {"add to a long key", [&] { store.add(key, 1); }},
+            {"compare_set of a long key", [&] { store.compare_set(key, "", "v"); }},
+            {"compare_set to a long value", [&] { store.compare_set("k", "", value); }},
+            {"compare_set from a long value", [&] { store.compare_set("k", value, "v"); }},
+            {"check of a long key",
+             [&] {
+                 store.check({"k", key});
+             }},
+            {"wait for a long key",
+             [&] {
+                 store.wait({"k", key}, 10ms);
+             }},
+            {"wait for many keys", [&] { store.wait(keys, 10ms); }},
+            {"erase of a long key", [&] { store.erase(key); }}};
+        for (const auto& [name, call] : calls) {
+            INFO(name);
+            CHECK(throws_error<std::invalid_argument>(call));
+            CHECK(store.num_keys() == 2);
         }
-        const auto waited = std::chrono::steady_clock::now() - begin;
-        INFO("the text of the Timeout: " << told);
-        CHECK((waited >= 150ms));
-        CHECK((waited < 150ms + kPatience / 2));
-        CHECK(told.find("absent") != std::string::npos);
-        CHECK(told.find("missing") != std::string::npos);
-        CHECK(told.find("there") == std::string::npos);
-        CHECK(other.add("absent", 1) == 1);
-        CHECK(other.add("missing", 1) == 1);
-        INFO("after a wait that timed out its keys came: is the next reply its own?");
-        CHECK(store.get("there") == "1");
-        CHECK(store.add("there", 1) == 2);
-        store.wait({"absent", "missing"}, kPatience);
     });
 }
 
@@ -457,13 +325,15 @@ TEST_CASE(
     "a client may start before its server, and the connection may break before the first answer"
 ) {
     on_one([] {
-        const ReservedPort reserved;  // nobody listens there yet, and nobody else can
-        auto value = std::async(std::launch::async, [&] {
-            TcpStore store = patient(reserved.port());
+        net::Socket bound = bound_socket();
+        auto value = std::async(std::launch::async, [port = net::local_port(bound)] {
+            TcpStore store = patient(port);
             return store.check({});
         });
         value.wait_for(50ms);
-        ScriptedServer late({{"check of nothing", "05 <0>", "00"}}, false, reserved.listens());
+        listen(bound.descriptor(), 8);
+        bound.set_waiting(false);
+        ScriptedServer late({{"check of nothing", "05 <0>", "00"}}, std::move(bound));
         INFO("the server began to listen 50 ms after the client began to try");
         CHECK(value.get());
         CHECK(late.result());
@@ -484,60 +354,36 @@ TEST_CASE(
 TEST_CASE("it waits 10 ms before the second try, then twice as long each time, and gives up in time"
 ) {
     on_one([] {
-        const TriesSeen tries;  // accepts, and ends each connection at once
-        const auto begin = std::chrono::steady_clock::now();
-        CHECK(throws_error<Timeout>(
-            [&] { const TcpStore store(kHost, tries.port(), 1000ms); }, {kHost, text(tries.port())}
-        ));
-        const auto waited = std::chrono::steady_clock::now() - begin;
-        CHECK((waited >= 1000ms));
-        CHECK((waited < 1000ms + kPatience / 2));
-        INFO("the tries: " << tries.told());
-        const std::vector<double> gaps = tries.gaps_s();
-        CHECK(gaps.size() <= 7);
-        if (gaps.size() > 3) {  // a busy machine leaves time for fewer
-            const auto [shortest, longest] = std::ranges::minmax(gaps);
-            CHECK(shortest < longest / 2);
-        }
-    });
-}
-
-TEST_CASE("one hundred clients at once get the right values, and none waits for another one") {
-    // Each reads what the next one has set. All but the last wait while that one makes its call: nobody would wake up if it
-    // had to wait as well.
-    on_one([] {
-        constexpr int kClients = 100;
-        const TcpStoreServer server;
-        std::vector<std::future<std::int64_t>> sums;
-        std::vector<std::future<std::string>> values;
-        for (int i = 0; i < kClients; ++i) {
-            std::promise<std::string> value;
-            values.push_back(value.get_future());
-            const auto client = [port = server.port(), i](std::promise<std::string> read) {
-                TcpStore store("localhost", port, kPatience);
-                store.set("of " + std::to_string(i), std::string(1000, static_cast<char>(i)));
-                const std::int64_t sum = store.add("here", 1);
-                if (sum == kClients) {
-                    store.set("all are here", "");
+        const net::Socket nobody = bound_socket();
+        FaultyNetwork network(seed());  // accepts, and resets each connection at once
+        const int edge = network.edge_to(net::local_port(nobody));
+        const double begin_s = now_s();
+        auto given_up = std::async(std::launch::async, [&] {
+            return throws_error<Timeout>(
+                [&] { const TcpStore store(kHost, edge, 1000ms); }, {kHost, text(edge)}
+            );
+        });
+        std::vector<double> gaps_s;
+        std::string tries = "the first";
+        int seen = 0;
+        for (double last_s = begin_s; given_up.wait_for(1ms) != std::future_status::ready;) {
+            for (; seen < network.carried(edge).connections; ++seen) {
+                const double gap_s = now_s() - std::exchange(last_s, now_s());
+                if (seen > 0) {
+                    gaps_s.push_back(gap_s);
+                    tries += seen < 10 ? text(", one ", int(1000 * gap_s), " ms later") : "";
                 }
-                store.wait({"all are here"}, kPatience);
-                read.set_value(store.get("of " + std::to_string((i + 1) % kClients)));
-                return sum;
-            };
-            sums.push_back(std::async(std::launch::async, client, std::move(value)));
+            }
         }
-        std::set<std::int64_t> all;
-        for (auto& sum : sums) {
-            all.insert(sum.get());
-        }
-        INFO("each of 100 clients added 1: the sums that they got");
-        CHECK(std::ssize(all) == kClients);
-        CHECK(*all.begin() == 1);
-        CHECK(*all.rbegin() == kClients);
-        for (int i = 0; i < kClients; ++i) {
-            INFO("client " << i << " reads what the next one has set");
-            const std::string expected(1000, static_cast<char>((i + 1) % kClients));
-            CHECK(same_on_wire(values[i].get(), expected));
+        const double waited_s = now_s() - begin_s;
+        CHECK(given_up.get());
+        CHECK(waited_s >= 1);
+        CHECK(waited_s < 2.5);
+        INFO(seen << " tries: " << tries);
+        CHECK(gaps_s.size() <= 7);
+        if (gaps_s.size() > 3) {  // a busy machine leaves time for fewer
+            const auto [shortest, longest] = std::ranges::minmax(gaps_s);
+            CHECK(shortest < longest / 2);
         }
     });
 }
@@ -546,17 +392,15 @@ TEST_CASE("threads may share a store: their calls come one after the other") {
     on_one([] {
         const TcpStoreServer server;
         TcpStore store = patient(server.port());
-        constexpr int kThreads = 8;
         constexpr int kCalls = 50;
         std::vector<std::future<int>> all;
-        for (int i = 0; i < kThreads; ++i) {
-            all.push_back(std::async(std::launch::async, [&store, key = std::to_string(i)] {
+        for (int i = 0; i < 8; ++i) {
+            all.push_back(std::async(std::launch::async, [&store, i] {
                 int right = 0;
                 for (int call = 1; call <= kCalls; ++call) {
-                    store.set("set by " + key, key);
-                    right += store.add("added by " + key, 1) == call ? 1 : 0;
-                    right += store.get("set by " + key) == key ? 1 : 0;
-                    store.add("all", 1);
+                    store.set(text("set by ", i), text(call));
+                    right += store.add(text("added by ", i), 1) == call ? 1 : 0;
+                    right += store.get(text("set by ", i)) == text(call) ? 1 : 0;
                 }
                 return right;
             }));
@@ -565,14 +409,6 @@ TEST_CASE("threads may share a store: their calls come one after the other") {
             INFO("replies that were this thread's own, of " << 2 * kCalls);
             CHECK(one.get() == 2 * kCalls);
         }
-        CHECK(store.add("all", 0) == kThreads * kCalls);
-        auto waits = std::async(std::launch::async, [&] {
-            return throws_error<Timeout>([&] { store.wait({"absent"}, 150ms); }, {"absent"});
-        });
-        for (int call = 0; call < 100; ++call) {
-            REQUIRE(store.add("beside a wait", 1) == call + 1);
-        }
-        CHECK(waits.get());
     });
 }
 
@@ -603,13 +439,10 @@ TEST_CASE("when the server ends, each call is an Error that names host and port"
         for (int i = 0; i < 3 && !(set_fails = fails([&] { store.set("k", "v"); })); ++i) {
         }
         CHECK(set_fails);
-        CHECK(fails([&] { store.get("k"); }));
-        CHECK(fails([&] { store.add("k", 1); }));
-        CHECK(fails([&] { store.compare_set("k", "", "v"); }));
-        CHECK(fails([&] { store.check({"k"}); }));
-        CHECK(fails([&] { store.wait({"k"}, kPatience); }));
-        CHECK(fails([&] { store.erase("k"); }));
-        CHECK(fails([&] { store.num_keys(); }));
+        for (const StoreCall& call : store_calls()) {
+            INFO(call.name);
+            CHECK((call.name == "set" || fails([&] { call.make(store); })));
+        }
     });
 }
 
@@ -763,70 +596,5 @@ TEST_CASE("a store that ends closes its connection, and leaves no thread and no 
     });
 }
 
-TEST_CASE("a store returns what was set last, for keys and values of any bytes") {
-    holds_what_is_set(kStores);
-}
-
-TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
-    adds(kStores);
-}
-
-TEST_CASE("add refuses what is no number and what does not fit, and changes nothing then") {
-    adds_to_numbers_only(kStores);
-}
-
-TEST_CASE("compare_set stores only where it finds what it expects, and returns what stands there") {
-    compares_and_sets(kStores);
-}
-
-TEST_CASE("check asks for all keys, and makes none") {
-    checks_all_keys(kStores);
-}
-
-TEST_CASE("an erased key is gone, and may begin anew") {
-    erases(kStores);
-}
-
-TEST_CASE("two stores know nothing of each other") {
-    knows_no_other_store(kStores);
-}
-
-TEST_CASE("random calls do what they do to a map") {
-    lives_like_a_map(kStores);
-}
-
-TEST_CASE("a call that waits in vain ends after its timeout, not before, and soon after") {
-    times_out_in_time(kStores);
-}
-
-TEST_CASE("a timeout ends a wait also while other keys come, and not before its time is over") {
-    times_out_amid_others(kStores);
-}
-
-TEST_CASE("a value wakes all that wait for it, whichever call brings it") {
-    wakes_all(kStores);
-}
-
-TEST_CASE("wait returns with the last of its keys, in whatever order they come") {
-    waits_for_the_last_key(kStores);
-}
-
-TEST_CASE("wait returns when all keys are there at the same time") {
-    waits_for_all_at_once(kStores);
-}
-
-TEST_CASE("a call that waits keeps no other one waiting") {
-    keeps_nobody_waiting(kStores);
-}
-
-TEST_CASE("threads that add at the same time get sums of their own") {
-    adds_at_once(kStores);
-}
-
-TEST_CASE("of threads that compare and set at the same time, one wins") {
-    compares_and_sets_at_once(kStores);
-}
-
-TEST_CASE("no call sees half of a value") {
-    sees_whole_values(kStores);
-}
+// Last: where the bytes are wrong, the tests above say which.
+#include "tests/04_groups_and_rendezvous/store_promises.hpp"

@@ -61,6 +61,23 @@ TEST_CASE(
     CHECK_FALSE(tests[2].many);
 }
 
+TEST_CASE("tests of a header of the same folder are found where it is included, once") {
+    const Folder folder;
+    const std::string include = "#include \"tests/" + folder.path.filename().string() + "/";
+    folder.write("c.hpp", "\nTEST_CASE(\"of c\") {}\n");
+    folder.write("b.hpp", "#pragma once\n" + include + "c.hpp\"\nTEST_CASE(\"of b\") {}\n");
+    folder.write(
+        "a_test.cpp", "\nTEST_CASE(\"one\") {}\n" + include + "c.hpp\"\n" + include +
+                          "b.hpp\"\n#include \"tests/other/c.hpp\"\nTEST_CASE(\"two\") {}\n"
+    );
+    const auto tests = tests_in(folder.path / "a_test.cpp");
+    REQUIRE(tests.size() == 4);
+    CHECK(tests[0].name == "one");
+    CHECK(tests[1].name == "of c");
+    CHECK(tests[2].name == "of b");
+    CHECK(tests[3].name == "two");
+}
+
 TEST_CASE("a job's plan follows from what was asked for") {
     CHECK(plan({}) == Names{"it sends", "it sends twice", "it waits"});
     CHECK(plan({.test = "it sends"}) == Names{"it sends"});  // a whole name means that test alone
