@@ -5,19 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <deque>
 #include <functional>
 #include <future>
 #include <map>
-#include <sched.h>
 #include <string>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "tests/harness/harness.hpp"
-#include "tests/harness/network/faulty_network.hpp"
 #include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/words/wire.hpp"
 #include "tests/harness/world/world.hpp"
@@ -52,7 +48,7 @@ Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, int num
     if (got == expected) {
         return {};
     }
-    std::string told =
+    const std::string told =
         text("message ", number, " of rank ", src, " has ", n, " bytes, and ", got.size(), " came");
     for (int other = 0; got.size() >= 4 && other < 20; ++other) {
         const Bytes begin = message(std::min<std::size_t>(got.size(), 16), src, dst, other);
@@ -60,14 +56,7 @@ Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, int num
             return {false, text(told, ": as if message ", other, " had come in its place")};
         }
     }
-    if (got.size() == n) {
-        const auto at = std::ranges::mismatch(got, expected).in1 - got.begin();
-        told += text(
-            "; byte ", at, " is another one",
-            got[at] == kUntouched ? ", as if nothing had been written there" : ""
-        );
-    }
-    return {false, told};
+    return {false, told + (got.size() == n ? "; some of its bytes are others" : "")};
 }
 
 /// Receives message(n, src, this rank, number). There is no CHECK in it: threads call it as well.
@@ -117,7 +106,6 @@ std::string framed(const Frame& frame, const Bytes& data) {
 constexpr int kDead = 1;
 constexpr std::size_t kHuge = 100'000'000;
 std::array<std::byte, kHuge> huge_data;  // of which a page is there once it has been written
-std::array<std::byte, kHuge> huge_place;
 
 /// A moment at which a rank is killed.
 struct Moment {
@@ -128,12 +116,9 @@ struct Moment {
 
 /// Rank 1: leaves a message, and is killed when the others have come to their call.
 void dies(std::vector<net::Socket> sockets, const Moment& moment) {
-    const std::map<int, Wire> wires = [&] {
-        std::map<int, Wire> all;
-        all.emplace(0, std::move(sockets[0]));
-        all.emplace(2, std::move(sockets[2]));
-        return all;
-    }();
+    std::map<int, Wire> wires;
+    wires.emplace(0, std::move(sockets[0]));
+    wires.emplace(2, std::move(sockets[2]));
     for (const auto& [other, wire] : wires) {
         wire.says(framed({0, 1, 9}, message(9, kDead, other)));
         CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
@@ -200,56 +185,11 @@ void dies_at(const std::vector<Moment>& moments) {
     });
 }
 
-/// A network between p ranks: an edge for each pair, whose client is the higher rank.
-class Wires {
-  public:
-    Wires(int p, Faults faults)
-        : p_(p), mesh_(p, [&](int port, int high, int low) {
-              return edges_[{high, low}] = network.edge_to(port, faults);
-          }) {}
-
-    [[nodiscard]] int edge(int high, int low) const { return edges_.at({high, low}); }
-
-    /// Runs `body` in p processes that have a transport each.
-    void run(const std::function<void(Transport& transport, int rank, int p)>& body) {
-        const auto rank_body = [&](int rank, int) {
-            std::vector<net::Socket> sockets = mesh_.take(rank);
-            keep_only(sockets);
-            TcpTransport transport(std::move(sockets), rank);
-            body(transport, rank, p_);
-        };
-        const auto go_on = [&] { mesh_.close(); };
-        CHECK(std::ssize(on_processes(p_, rank_body, {.go_on_alone = go_on}).died) == p_);
-    }
-
-    FaultyNetwork network{seed()};
-
-  private:
-    /// Closes the network's sockets in a rank: while it has them, the end of a connection is not seen.
-    static void keep_only(const std::vector<net::Socket>& own) {
-        for (const std::string& name : names_in("fd")) {
-            const int descriptor = std::stoi(name);
-            struct stat what {};
-            const bool is_own = std::ranges::any_of(own, [&](const net::Socket& one) {
-                return one.descriptor() == descriptor;
-            });
-            if (!is_own && fstat(descriptor, &what) == 0 && S_ISSOCK(what.st_mode)) {
-                ::close(descriptor);
-            }
-        }
-    }
-
-    int p_;
-    std::map<std::pair<int, int>, int> edges_;
-    Mesh mesh_;
-};
-
 }  // namespace
 
 TEST_CASE("tcp_transport carries messages of every length between all pairs of ranks") {
     play({1, 2, 3, 5}, [](Transport& transport, int rank, int p) {
-        CHECK(transport.rank() == rank);
-        CHECK(transport.size() == p);
+        CHECK((transport.rank() == rank && transport.size() == p));
         for (const std::size_t n : {0, 1, 7, 16, 1000, 70'000, 1'000'003}) {
             std::vector<Bytes> data;
             std::vector<Request> sends;
@@ -269,12 +209,8 @@ TEST_CASE("tcp_transport carries messages of every length between all pairs of r
 
 TEST_CASE("tcp_transport gives a receive the first message of its sender, group and tag") {
     play({3}, [](Transport& transport, int rank, int p) {
-        struct Sent {
-            std::uint32_t group;
-            int tag;
-        };
         // as they are sent; each number tells which one came
-        const std::vector<Sent> sent = {
+        const std::vector<std::pair<std::uint32_t, int>> sent = {
             {0, 0}, {1, 0},      {0, 1},      {0, 0}, {1, 0}, {4'000'000'000U, -2'000'000'000},
             {0, 0}, {65'536, 0}, {0, 65'536}, {0, -1}};
         const std::vector<int> order = {
@@ -282,13 +218,13 @@ TEST_CASE("tcp_transport gives a receive the first message of its sender, group 
         for (int r = 0; r < p; ++r) {
             for (std::size_t i = 0; i < sent.size(); ++i) {
                 const Bytes data = message(40 + i, rank, r, static_cast<int>(i));
-                transport.send(data, r, sent[i].group, sent[i].tag);
+                transport.send(data, r, sent[i].first, sent[i].second);
             }
         }
         for (int r = p - 1; r >= 0; --r) {
             for (const int i : order) {
                 INFO("message " << i << " of rank " << r);
-                REQUIRE(arrives(transport, 40 + i, r, sent[i].group, sent[i].tag, i));
+                REQUIRE(arrives(transport, 40 + i, r, sent[i].first, sent[i].second, i));
             }
         }
     });
@@ -307,11 +243,10 @@ TEST_CASE("tcp_transport fills receives in the order in which they were begun") 
             transport.send(message(5000, rank, other, i), other, 0, i % 2);
         }
         for (const int i : {3, 0, 2, 1}) {  // in whatever order they are waited for
-            const auto at = static_cast<std::size_t>(i);
-            const Arrival arrival = transport.wait(receives[at]);
+            const Arrival arrival = transport.wait(receives[i]);
             CHECK(arrival.bytes == 5000);
             CHECK(arrival.tag == i % 2);
-            CHECK(is_message(places[at], 5000, other, rank, i));
+            CHECK(is_message(places[i], 5000, other, rank, i));
         }
     });
 }
@@ -392,17 +327,14 @@ TEST_CASE("tcp_transport moves all that was begun, whatever is waited for") {
 TEST_CASE("tcp_transport probes: it says what comes, waits for it, and leaves it there") {
     play({1, 2}, [](Transport& transport, int rank, int p) {
         const int other = p - 1 - rank;
-        if (p > 1 && rank == 1) {
-            nap(50);
-        }
+        nap(p > 1 && rank == 1 ? 50 : 0);
         transport.send(message(10, rank, other, 1), other, 0, 7);
         transport.send(message(0, rank, other, 2), other, 0, 8);
         transport.send(message(30, rank, other, 3), other, 1, 7);
         transport.send(message(40, rank, other, 4), other, 0, 7);
         const Arrival last = transport.probe(other, 1, 7);
         CHECK(last.bytes == 30);
-        CHECK(last.src == other);
-        CHECK(last.tag == 7);
+        CHECK((last.src == other && last.tag == 7));
         for (int twice = 0; twice < 2; ++twice) {
             CHECK(transport.probe(other, 0, 7).bytes == 10);
             CHECK(transport.probe(other, 0, 8).bytes == 0);
@@ -432,7 +364,6 @@ TEST_CASE("tcp_transport tests without waiting, and moves messages meanwhile") {
         const Request send = transport.isend(data, other, 0, 0);
         while (!transport.test(send) || !transport.test(receive)) {
         }
-        CHECK(transport.test(receive));
         CHECK(transport.wait(receive).bytes == kLong);
         CHECK(is_message(place, kLong, other, rank));
     });
@@ -483,43 +414,6 @@ TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has beg
     });
 }
 
-TEST_CASE("tcp_transport tells a thread that waits what came while another one looked") {
-    // what comes wakes the thread that sleeps, and by the time that it has the core the other one has taken it
-    const auto stay_on_one_core = [] {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(sched_getcpu(), &one);
-        sched_setaffinity(0, sizeof one, &one);
-    };
-    const auto come_last = [] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19); };
-    play({2}, [&](Transport& transport, int rank, int) {
-        if (rank == 0) {
-            stay_on_one_core();
-        }
-        for (int i = 0; i < 50; ++i) {
-            if (rank == 1) {
-                nap(4);
-                transport.send(message(4, 1, 0), 0, 1, 0);
-                transport.send(message(1, 1, 0), 0, 2, 0);
-                // nothing more comes before rank 0's thread is through
-                CHECK(arrives(transport, 0, 0));
-                continue;
-            }
-            auto sleeper = in_a_thread([&] {
-                come_last();
-                return arrives(transport, 4, 1, 1);
-            });
-            nap(2);  // it sleeps, and nobody has called it
-            std::byte place{};
-            const Request answer = transport.irecv({&place, 1}, 1, 2, 0);
-            while (!transport.test(answer)) {
-            }
-            CHECK(sleeper.get());
-            transport.send({}, 1, 0, 0);
-        }
-    });
-}
-
 TEST_CASE("tcp_transport brings what a rank sends to itself to the thread that waits for it") {
     play({1, 2}, [](Transport& transport, int rank, int) {
         auto sleeper = in_a_thread([&] { return arrives(transport, 5000, rank); });
@@ -545,7 +439,6 @@ TEST_CASE("tcp_transport sleeps while nothing moves, also when a signal has woke
 }
 
 TEST_CASE("tcp_transport names a rank that has died, and goes on with the others") {
-    // between two messages, within each part of one, and while the others are in each of the calls
     const auto nothing = [](const Wire&, int) {};
     const auto part = [](std::size_t n) {
         return [n](const Wire& wire, int other) {
@@ -573,14 +466,8 @@ TEST_CASE("tcp_transport names a rank that has died, and goes on with the others
         {"while the others are in wait()", nothing, receives},
         {"while the others are in probe()", nothing, probes},
         {"within a frame", part(sizeof(Frame) / 2), receives},
-        {"between a frame and its data", part(sizeof(Frame)), receives},
         {"in the middle of the data", part(sizeof(Frame) + 600), receives},
         {"in the middle of data that nobody has asked for", part(sizeof(Frame) + 600), probes},
-        {"behind the data", part(sizeof(Frame) + 1000),
-         [&](Transport& transport) {
-             CHECK(arrives(transport, 1000, kDead));
-             receives(transport);
-         }},
     });
 }
 
@@ -589,29 +476,11 @@ TEST_CASE("tcp_transport ends a send to a rank that dies before it has read it")
     const auto reads_some = [](const Wire& wire, int) {
         CHECK(wire.hears(1'000'000).size() == 1'000'000);
     };
-    const auto writes_and_reads = [&](const Wire& wire, int other) {
-        const std::string all = framed({0, 0, kHuge}, Bytes(kLong));
-        std::size_t at = 0;  // as much as fits in between
-        for (ssize_t n = 0; n >= 0 && at < all.size(); at += n) {
-            n = ::send(
-                wire.descriptor(), all.data() + at, all.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT
-            );
-        }
-        reads_some(wire, other);
-    };
     const auto sends = [](Transport& transport) {
         const Request send = transport.isend(huge_data, kDead, 0, 0);
         CHECK(names_rank(kDead, [&] { transport.wait(send); }));
     };
-    const auto sends_and_receives = [&](Transport& transport) {
-        const Request receive = transport.irecv(huge_place, kDead, 0, 0);
-        sends(transport);
-        CHECK(names_rank(kDead, [&] { transport.wait(receive); }));
-    };
-    dies_at({
-        {"while the others send 100 MB", reads_some, sends},
-        {"while both sides send 100 MB", writes_and_reads, sends_and_receives},
-    });
+    dies_at({{"while the others send 100 MB", reads_some, sends}});
 }
 
 TEST_CASE(
@@ -649,77 +518,6 @@ TEST_CASE("tcp_transport receives what has come from a rank to which sends fail"
             }
         }));
         CHECK(arrives(transport, 100, 1));
-    });
-}
-
-TEST_CASE(
-    "tcp_transport brings all messages whole and in order through a network that cuts and delays"
-) {
-    struct Network {
-        int p;
-        Faults faults;
-        std::size_t most;  // bytes of a message
-    };
-    const auto exchange = [](Transport& transport, int rank, int p, std::size_t most) {
-        constexpr int kMessages = 12;
-        const auto length = [&](int number) { return most * static_cast<std::size_t>(number) / 7; };
-        std::deque<Bytes> data;
-        std::vector<Request> sends;
-        for (int dst = 0; dst < p; ++dst) {
-            for (int i = 0; i < kMessages; ++i) {
-                data.push_back(message(length(i % 8), rank, dst, i));
-                sends.push_back(transport.isend(data.back(), dst, i % 3, i % 2));
-            }
-        }
-        for (int src = p - 1; src >= 0; --src) {
-            for (int first = 5; first >= 0; --first) {  // two messages of each group and tag
-                CHECK(arrives(transport, length(first), src, first % 3, first % 2, first));
-                const int second = first + 6;
-                CHECK(arrives(transport, length(second % 8), src, first % 3, first % 2, second));
-            }
-        }
-        for (const Request& send : sends) {
-            transport.wait(send);
-        }
-    };
-    on_one([&] {
-        for (const auto& [p, faults, most] :
-             {Network{3, {.most_piece = 3, .most_delay_us = 100}, 40},
-              {2, {.most_piece = 30'000, .most_delay_us = 300}, 400'000}}) {
-            INFO("the network cuts all into pieces of at most " << faults.most_piece << " bytes");
-            Wires wires(p, faults);
-            wires.run([&](Transport& transport, int rank, int ranks) {
-                exchange(transport, rank, ranks, most);
-            });
-        }
-    });
-}
-
-TEST_CASE("tcp_transport names a rank whose connection was reset, on both sides, and goes on") {
-    on_one([] {
-        for (const long n : {0L, 7L, 16L, 616L}) {
-            INFO("the connection of ranks 1 and 0 was reset after " << n << " bytes of 1016");
-            Wires wires(3, {});
-            wires.network.reset_after(wires.edge(1, 0), Way::there, n);
-            wires.run([](Transport& transport, int rank, int) {
-                if (rank < 2) {
-                    const int other = 1 - rank;
-                    Bytes place(1000);
-                    const Request receive = transport.irecv(place, other, 0, 0);
-                    if (rank == 1) {
-                        error_of([&] { transport.send(place, other, 0, 0); });  // it may have left
-                    }
-                    CHECK(names_rank(other, [&] { transport.wait(receive); }));
-                    CHECK(names_rank(other, [&] { transport.probe(other, 0, 0); }));
-                }
-                for (int other = 0; other < 3; ++other) {
-                    if (other != rank && other + rank != 1) {
-                        transport.send(message(50, rank, other), other, 0, 0);
-                        CHECK(arrives(transport, 50, other));
-                    }
-                }
-            });
-        }
     });
 }
 
