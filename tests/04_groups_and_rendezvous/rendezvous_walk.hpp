@@ -40,6 +40,15 @@ inline Names names_of(const RendezvousState::Nodes& nodes) {
     return names;
 }
 
+/// The heartbeats of a node, and whether it is a member; 0 if it is on no list.
+inline std::pair<std::int64_t, bool> count_of(
+    const RendezvousState& state, const std::string& name
+) {
+    const bool is_member = state.members.contains(name);
+    const auto& list = is_member ? state.members : state.waiting;
+    return {list.contains(name) ? list.at(name) : 0, is_member};
+}
+
 inline std::string text_of(Action action) {
     const char* const words[] = {"write", "wait", "done", "new_round", "timed_out", "closed"};
     return words[static_cast<int>(action)];
@@ -357,7 +366,9 @@ class RendezvousGame {
             for (std::size_t i = 0; i < world.nodes.size(); ++i) {
                 const Node& node = world.nodes[i];
                 if (node.phase != Phase::is_dead && (node.phase != Phase::is_out || node.closes)) {
-                    static_cast<void>(turn(world, i, 1s, 4));
+                    if (Verdict broken = turn(world, i, 1s, 4)) {
+                        return broken;
+                    }
                 }
             }
         }
@@ -422,18 +433,45 @@ class RendezvousGame {
                           : node.phase == Phase::is_in  ? Wish::stay
                                                         : Wish::join;
         const Decision decision = decide(world.state, node.view, wish);
-        if ((decision.action == Action::write) == (decision.state == world.state)) {
-            return {
-                decision.action,
-                Broken{
-                    "a node writes if it has changed the state, and only then",
-                    "the action is " + text_of(decision.action) + ", and the state is " +
-                        (decision.state == world.state ? "the same" : "another one")}};
+        if (const Verdict broken = judged(decision, world.state, node.view, wish)) {
+            return {decision.action, broken};
         }
         if (decision.action == Action::write) {
             return {decision.action, is_late ? Verdict{} : written(world, decision.state)};
         }
         return {decision.action, ended(node, world.state, wish, decision.action)};
+    }
+
+    /// What is wrong with a decision, whatever the wish.
+    [[nodiscard]] Verdict judged(
+        const Decision& decision, const RendezvousState& state, const NodeView& view, Wish wish
+    ) const {
+        const auto broken = [&](const char* invariant) {
+            return Broken{
+                invariant, view.name + " makes " + text_of(decision.state) + " of " +
+                               text_of(state) + "; the action is " + text_of(decision.action)};
+        };
+        const Decision again = decide(state, view, wish);
+        if (!(decision.state == again.state) || decision.action != again.action) {
+            return broken("the same arguments have the same result");
+        }
+        if ((decision.action == Action::write) == (decision.state == state)) {
+            return broken("a node writes if it has changed the state, and only then");
+        }
+        const auto [count, is_member] = count_of(decision.state, view.name);
+        if (std::pair(count, is_member) != count_of(state, view.name) && count != 0 &&
+            count != view.seen(view.name).count + 1) {
+            return broken("a node counts on, wherever it goes");
+        }
+        for (const auto* list : {&state.members, &state.waiting}) {
+            for (const auto& [name, beats] : *list) {
+                if (decision.action != Action::write && name != view.name &&
+                    view.unchanged(view.seen(name), settings_.dead_after)) {
+                    return broken("who does not count up for dead_after goes, whatever the wish");
+                }
+            }
+        }
+        return {};
     }
 
     /// Puts a new state in the place of the old one.
@@ -449,7 +487,7 @@ class RendezvousGame {
             }
             node.died_in = is_member ? node.died_in : 0;
         }
-        return judged(before, after, settings_);
+        return harness::judged(before, after, settings_);
     }
 
     Cast cast_;
