@@ -97,31 +97,6 @@ std::vector<float> all_values(
     return values;
 }
 
-/// Where 100 steps towards a goal end.
-struct Approach {
-    std::vector<float> master;  // the master weights
-    std::vector<float> alone;   // bfloat16 that has none
-};
-
-Approach approach(
-    const std::vector<float>& start, const std::vector<float>& goals, const Communicator& comm
-) {
-    const at::Tensor goal = leaf(goals, at::kBFloat16).detach();
-    const at::Tensor x = leaf(start, at::kBFloat16);
-    const at::Tensor alone = x.detach().clone();
-    const nn::OptimizerOptions options{.rate = 1.0 / 16};
-    MixedPrecisionOptimizer optimizer({x}, options);
-    nn::Optimizer without(options, {alone});
-    for (int step = 0; step < 100; ++step) {
-        optimizer.zero_grad();
-        x.sub(goal).square().sum().backward();
-        alone.mutable_grad() = alone.sub(goal).mul(2);
-        CHECK(optimizer.step(1, comm));
-        without.step();
-    }
-    return {values_of(optimizer.masters()[0]), values_of(alone)};
-}
-
 /// A step with `bad` in one gradient of rank `where`, between two good ones: no rank takes it, and the next is
 /// as if it had never been.
 void skips(const nn::OptimizerOptions& options, float bad, int where, const Communicator& comm) {
@@ -191,12 +166,11 @@ TEST_CASE("steps too small for 16 bits add up") {
             const float far = 1 + kSteps * small;
             for (const at::Tensor& tensor : {optimizer.masters()[0], x}) {
                 INFO("in " << tensor.scalar_type());
-                const Comparison result = holds(
+                CHECK(holds(
                     tensor, {far, -far},
                     {{{1, -1},
                       "it has not moved: was it rounded to the parameter after each step?"}}
-                );
-                CHECK(result);
+                ));
             }
         }
     });
@@ -241,18 +215,6 @@ TEST_CASE("master weights go where parameters in float32 would, and parameters a
     });
 }
 
-TEST_CASE("100 steps in bfloat16 come as near to the goal as bfloat16 can be") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        const std::vector<float> goals = {1.5F, -3, 0.75F, 5};
-        const Approach ends = approach({2, -2, 0.5F, 6}, goals, comm);
-        INFO("100 steps of rate 1/16 towards 1.5, -3, 0.75 and 5; bfloat16 has 8 binary digits");
-        CHECK(same(
-            ends.master, goals, 0x1p-8,
-            {{ends.alone, "it stalls where steps in bfloat16 do: each is rounded away"}}
-        ));
-    });
-}
-
 TEST_CASE("gradients are divided by the scale in float32, and stay as they are") {
     on_ranks({2, 1}, [](const Communicator& comm) {
         const at::Tensor x = leaf({0, 0, 0}, at::kHalf);
@@ -267,14 +229,12 @@ TEST_CASE("gradients are divided by the scale in float32, and stay as they are")
             expected.push_back(-gradient / static_cast<float>(kScale));
         }
         INFO("a step of rate 1 from 0, gradients 2^-10, 3 * 2^-16 and 8 of a loss times 65536");
-        const Comparison result = holds(
+        CHECK(holds(
             optimizer.masters()[0], expected,
             {{{0, 0, expected[2]}, "divided in float16, where small numbers are 0"},
              {{-scaled[0], -scaled[1], -scaled[2]}, "the scale is still in it"}}
-        );
-        CHECK(result);
-        const Comparison gradients = holds(x.grad(), scaled);
-        CHECK(gradients);
+        ));
+        CHECK(holds(x.grad(), scaled));
     });
 }
 
@@ -285,8 +245,7 @@ TEST_CASE("a scale may be below 1") {
         set_gradient(x, {0.25F});
         INFO("a step of rate 1 from 0, the gradient is 0.25 of a loss times one half");
         CHECK(optimizer.step(0.5, comm));
-        const Comparison result = holds(x, {-0.5F});
-        CHECK(result);
+        CHECK(holds(x, {-0.5F}));
     });
 }
 
@@ -309,8 +268,7 @@ TEST_CASE("what is finite in 16 bits is never skipped, however large") {
         set_gradient(x, {0x1p+127, 0x1p+127, -0x1p+127});
         INFO("2^127 is a number, and no float holds twice as much: neither sums nor squares tell");
         CHECK(optimizer.step(1, comm));
-        const Comparison result = holds(x, {-0x1p+27, -0x1p+27, 0x1p+27});
-        CHECK(result);
+        CHECK(holds(x, {-0x1p+27, -0x1p+27, 0x1p+27}));
     });
 }
 
@@ -332,10 +290,8 @@ TEST_CASE("a parameter without a gradient is left alone, and zero_grad throws al
         set_gradient(parameters[0], {4, 4});
         CHECK(optimizer.step(1, comm));
         INFO("only the first parameter has a gradient");
-        const Comparison second = holds(optimizer.masters()[1], {2.75F});
-        CHECK(second);
-        const Comparison result = holds(parameters[0], {-0.375F, 0.625F});
-        CHECK(result);
+        CHECK(holds(optimizer.masters()[1], {2.75F}));
+        CHECK(holds(parameters[0], {-0.375F, 0.625F}));
     });
 }
 
@@ -347,10 +303,9 @@ TEST_CASE("a parameter without a gradient keeps the values that it was given sin
         set_gradient(parameters[0], {1});
         CHECK(optimizer.step(1, comm));
         INFO("the second parameter was set to 9, and has no gradient");
-        const Comparison result = holds(
-            parameters[1], {9}, {{{3}, "that is its master weight, rounded: leave it alone"}}
+        CHECK(
+            holds(parameters[1], {9}, {{{3}, "that is its master weight, rounded: leave it alone"}})
         );
-        CHECK(result);
     });
 }
 
@@ -378,12 +333,10 @@ TEST_CASE("what a step leaves that ended with an error is not in the next one") 
             optimizer.zero_grad();
             set_gradient(parameters[0], {4, 4});
             CHECK(optimizer.step(1, comm));
-            const Comparison second = holds(
-                optimizer.masters()[1], {3}, {{{1}, "a gradient in float32 was left behind"}}
+            CHECK(
+                holds(optimizer.masters()[1], {3}, {{{1}, "a gradient in float32 was left behind"}})
             );
-            CHECK(second);
-            const Comparison first = holds(optimizer.masters()[0], {0, 1});
-            CHECK(first);
+            CHECK(holds(optimizer.masters()[0], {0, 1}));
         }
     });
 }
@@ -421,8 +374,7 @@ TEST_CASE("parameters and gradients may lie in memory in any way, and be of both
         CHECK(taken);
         for (std::size_t i = 0; i < all.parameters.size(); ++i) {
             INFO(all.names[i]);
-            const Comparison masters = holds(optimizer.masters()[i], expected[i]);
-            CHECK(masters);
+            CHECK(holds(optimizer.masters()[i], expected[i]));
             const at::Tensor rounded = filled({all.parameters[i].numel()}, expected[i]);
             CHECK(same(
                 values_of(all.parameters[i]), values_of(rounded.to(all.parameters[i].scalar_type()))
