@@ -86,8 +86,10 @@ void plays(int ranks, const std::vector<Beat>& beats) {
 }
 
 /// USER_DELETE of a rank, and its ACK.
-Lines deletes(int rank) {
-    return {text(rank, " to 0: USER_DELETE"), text("0 to ", rank, ": ACK of USER_DELETE")};
+Lines deletes(int rank, int owner = 0) {
+    return {
+        text(rank, " to ", owner, ": USER_DELETE"),
+        text(owner, " to ", rank, ": ACK of USER_DELETE")};
 }
 
 /// It throws an Error.
@@ -206,9 +208,9 @@ TEST_CASE("an object made by another rank: one ACK, and USER_DELETE and its ACK 
 
 TEST_CASE("the owner gives users a use without a message") {
     plays(
-        3, {{{creates(0), forks(0, 1), forks(0, 2), drops(0)}, {}},
-            {{drops(1)}, deletes(1)},
-            {{drops(2)}, deletes(2)}}
+        3, {{{creates(1), forks(1, 0), forks(1, 2), drops(1)}, {}},
+            {{drops(0)}, deletes(0, 1)},
+            {{drops(2)}, deletes(2, 1)}}
     );
 }
 
@@ -390,7 +392,6 @@ TEST_CASE("what is not acknowledged is sent again five times, each wait 1.5 time
         }
         CHECK(is_given_up(world, 4));
         RefWorld other(2, {.max_retries = 2, .first_wait = 100ms, .backoff = 3});
-        other.dead = {0};
         other.remote(1, 0);
         CHECK(is_sent_at(other, 1, "what is to be sent twice, from 100 ms and times 3,", {100, 400})
         );
@@ -400,7 +401,6 @@ TEST_CASE("what is not acknowledged is sent again five times, each wait 1.5 time
 TEST_CASE("a tick() that comes late sends once, and the next wait is from then on") {
     on_one([] {
         RefWorld world(2);
-        world.dead = {0};
         world.remote(1, 0);
         world.pass(1, 60s);
         CHECK(world.said("the first tick() comes a minute late", {"1 to 0: FORK_REQUEST"}));
