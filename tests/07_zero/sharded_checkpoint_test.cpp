@@ -390,6 +390,10 @@ TEST_CASE("an element that is in no part is noticed, also where others are in se
         }
         const fs::path folder = empty_folder(comm);
         save_sharded(folder, 1, parts_of(Cut{{0, 4}, {6, 10}}, comm), comm);
+        {
+            INFO("elements 3 and 4 are wanted, and 4 is in no part");
+            check_refused(folder, {{"w", 10, 3, at::zeros({2})}}, "w", comm);
+        }
         const Parts wanted = {{"w", 10, 6, at::zeros({4})}};
         INFO("who does not want that element is not kept from the others");
         load_sharded(folder, wanted, comm);
