@@ -395,6 +395,7 @@ TEST_CASE("an element that is in no part is noticed, also where others are in se
             check_refused(folder, {{"w", 10, 3, at::zeros({2})}}, "w", comm);
         }
         const Parts wanted = {{"w", 10, 6, at::zeros({4})}};
+        check_refused(folder, {{"w", 10, 4, at::zeros({3})}}, "w", comm);
         INFO("who does not want that element is not kept from the others");
         load_sharded(folder, wanted, comm);
     });
