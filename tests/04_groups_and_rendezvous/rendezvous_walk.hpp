@@ -451,9 +451,11 @@ class RendezvousGame {
                 invariant, view.name + " makes " + text_of(decision.state) + " of " +
                                text_of(state) + "; the action is " + text_of(decision.action)};
         };
-        const Decision again = decide(state, view, wish);
-        if (!(decision.state == again.state) || decision.action != again.action) {
-            return broken("the same arguments have the same result");
+        if (asked_++ % 8 == 0) {  // now and then: it takes as long as all else
+            const Decision again = decide(state, view, wish);
+            if (!(decision.state == again.state) || decision.action != again.action) {
+                return broken("the same arguments have the same result");
+            }
         }
         if ((decision.action == Action::write) == (decision.state == state)) {
             return broken("a node writes if it has changed the state, and only then");
@@ -494,6 +496,7 @@ class RendezvousGame {
     int looks_;
     RendezvousSettings settings_;
     mutable std::unordered_set<std::string> ends_well_;  // keys
+    mutable long asked_ = 0;                             // how many decisions
 };
 
 }  // namespace dist::harness
