@@ -445,6 +445,7 @@ TEST_CASE("redistribute refuses what does not fit, before anything is sent") {
         const at::Tensor all = whole.sum;
         const Placement cut = Placement::shard(0);
         refused("to shard(3), of three dimensions", all, kPartial, Placement::shard(3));
+        refused("to shard(4)", all, kPartial, Placement::shard(4));
         refused("to shard(-1)", all, kPartial, Placement::shard(-1));
         refused("from shard(3), of three dimensions", all, Placement::shard(3), kReplicate);
         refused("from shard(-1)", all, Placement::shard(-1), kReplicate);
