@@ -30,6 +30,7 @@
 //     words/two_alive.hpp   two objects of a kind at the same time
 //     words/calls.hpp       the calls of a loop, as a complete list
 //     words/gone.hpp        tensors that nobody may keep
+//     words/hand_clock.hpp  a clock that says what the test says
 //     words/lives.hpp       random legal sequences of calls beside a plain model
 //     words/throws.hpp      each call of a callback throws in turn, also what is no std::exception
 //     words/text.hpp        text(...) of any values; must(), which ends a play
