@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,10 @@ std::string changed(const std::string& text, const Case& answer) {
     std::ranges::sort(all, {}, &Replaced::begin);
     Lines lines;
     std::size_t at = 0;
+    const auto keep_until = [&](std::size_t end) {
+        const auto rest = std::span(base).subspan(at, end - at);
+        lines.insert(lines.end(), rest.begin(), rest.end());
+    };
     for (const Replaced& one : all) {
         if (one.begin < at) {
             throw UsageError(fmt::format(
@@ -78,11 +83,11 @@ std::string changed(const std::string& text, const Case& answer) {
                 answer.file.string(), answer.base.string()
             ));
         }
-        lines.insert(lines.end(), base.begin() + at, base.begin() + one.begin);
+        keep_until(one.begin);
         lines.insert(lines.end(), one.to.begin(), one.to.end());
         at = one.end;
     }
-    lines.insert(lines.end(), base.begin() + at, base.end());
+    keep_until(base.size());
     return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
@@ -129,7 +134,7 @@ fs::path make_source(const Context& context, const fs::path& answer) {
         ));
     }
     const std::string text = changed(read_text(base), found);
-    const fs::path source = source_of(context, *in, found.base);
+    fs::path source = source_of(context, *in, found.base);
     if (read_text(source) != text) {
         fs::create_directories(source.parent_path());
         std::ofstream(source) << text;
