@@ -144,6 +144,15 @@ std::string caller_in(const std::string& line) {
     return object.substr(begin, end + 4 - begin);
 }
 
+/// mold's "error: undefined symbol: f()" in the words of ld.
+void say_as_ld(std::string& line) {
+    const std::string_view molds = ": undefined symbol: ";
+    if (const std::size_t at = line.find(molds); at != std::string::npos) {
+        line = line.substr(0, at) + ": undefined reference to `" + line.substr(at + molds.size()) +
+               "'";
+    }
+}
+
 /// The exercise's header that declares the function `name`, relative to `root`; "" where none does.
 std::string header_with(const std::string& name, const std::filesystem::path& root) {
     std::error_code none;
@@ -245,7 +254,8 @@ std::string first_error(
     const std::string& file,
     std::string_view header
 ) {
-    const std::vector<std::string> lines = lines_of(log);
+    std::vector<std::string> lines = lines_of(log);
+    std::ranges::for_each(lines, say_as_ld);
     const auto error = std::find_if(lines.begin(), lines.end(), is_error);
     if (error != lines.end() && !error->starts_with("collect2")) {
         return compiler_error(lines, static_cast<std::size_t>(error - lines.begin()), root);
