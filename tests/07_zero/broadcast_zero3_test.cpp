@@ -1,4 +1,5 @@
-// What broadcast_zero3 must do: train as one process, with whole units that their owners lend to the others.
+// What broadcast_zero3 must do: what every stage and all units must (stage_promises.hpp, unit_promises.hpp), with whole units
+// that their owners lend to the others.
 #include "exercises/07_zero/broadcast_zero3.hpp"
 
 #include <ATen/ops/ones.h>
@@ -6,10 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/07_zero/lived.hpp"
-#include "tests/07_zero/unit_chains.hpp"
-#include "tests/07_zero/unit_ends.hpp"
-#include "tests/07_zero/unit_patterns.hpp"
+#include "tests/07_zero/units.hpp"
 #include "tests/harness/words/cost.hpp"
 
 using namespace dist;
@@ -109,14 +107,6 @@ TEST_CASE("on two ranks 20 steps give the bits that DDP gives") {
     );
 }
 
-TEST_CASE("gradients are divided by p before they are added up") {
-    divides_before_the_sum(stage_of(broadcast_zero3, {1}));
-}
-
-TEST_CASE("backward has the weights of this step") {
-    backward_has_weights(broadcast_zero3);
-}
-
 TEST_CASE("a rank holds what it owns, to the byte, and the unit that computes") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         const Lengths lengths = {50'001, 100'003, 70'000};
@@ -197,80 +187,6 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a unit may be called twice, or not at all, and weights that two units share lie in the root"
-) {
-    calls_as_it_likes(broadcast_zero3);
-}
-
-TEST_CASE("backwards add up, a gradient that does not come counts as zeros, and zero_grad forgets"
-) {
-    adds_up(broadcast_zero3);
-}
-
-TEST_CASE("zero_grad forgets the calls, and a backward from a result of before works") {
-    goes_back_after_zero_grad(broadcast_zero3);
-}
-
-TEST_CASE("a step without a backward changes nothing, also with momentum and decay") {
-    rests_without_backward(broadcast_zero3);
-}
-
-TEST_CASE("a step leaves autograd and the parameters' flags as they were") {
-    step_leaves_settings([](const Tensors& parameters, const auto& options, const auto& comm) {
-        return std::make_shared<Units>(broadcast_zero3(each(parameters), options, comm));
-    });
-}
-
-TEST_CASE("one rank may leave out a parameter, or a unit: all else is as always") {
-    one_rank_leaves_out(broadcast_zero3);
-}
-
-TEST_CASE("a forward without backward changes nothing") {
-    frees_what_is_stale(broadcast_zero3);
-}
-
-TEST_CASE("weights are freed also where autograd keeps a view of them for backward") {
-    frees_what_autograd_keeps(broadcast_zero3);
-}
-
-TEST_CASE("also of nested units, and of one that is called twice, one rank may leave out any") {
-    one_rank_leaves_out_of_nested_units(broadcast_zero3);
-}
-
-TEST_CASE("a backward costs no more after another one, whose gradients are kept") {
-    repeats_at_the_same_cost(broadcast_zero3);
-}
-
-TEST_CASE("two models that are alive at a time, and two results of one, keep apart") {
-    keeps_two_apart(broadcast_zero3);
-    keeps_two_results_apart(broadcast_zero3);
-}
-
-TEST_CASE("after messages that failed at any moment, zero_grad makes a new beginning") {
-    begins_anew_after_failures(broadcast_zero3);
-}
-
-TEST_CASE("a unit computes with the bits that its parameters had") {
-    keeps_every_bit(broadcast_zero3);
-}
-
-TEST_CASE("parameters may lie in memory in any way") {
-    takes_any_layout(broadcast_zero3);
-}
-
-TEST_CASE("when broadcast_zero3 is gone, the parameters of others have no memory") {
-    frees_when_destroyed(broadcast_zero3);
-}
-
-TEST_CASE("when module throws, what is lent is freed, and the next step is as always") {
-    outlives_an_exception(broadcast_zero3);
-}
-
-TEST_CASE("a message that fails comes out of forward and of backward") {
-    reports_failing_messages(broadcast_zero3);
-}
-
-TEST_CASE(
     "optimizer() has the rows that this rank owns, in the units' order, and takes another rate"
 ) {
     on_ranks({2, 1}, [](const Communicator& comm) {
@@ -291,18 +207,16 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("broadcast_zero3 refuses other parameters, one in two units, and a unit that is not there"
-) {
-    refuses_other_parameters([](const Tensors& parameters, const Communicator& comm) {
-        broadcast_zero3(each(parameters), {}, comm);
-    });
-    refuses_another_unit(broadcast_zero3);
+Stage dist::harness::stage_to_try() {
+    return stage_of(broadcast_zero3, {1, 2});
 }
 
-TEST_CASE("broadcast_zero3 takes ranks from the communicator it is given") {
-    works_in_groups(stage_of(broadcast_zero3, {1, 2}));
+const std::vector<UnitsToTry>& dist::harness::units_to_try() {
+    static const std::vector<UnitsToTry> units = {
+        {"units that their owners lend", broadcast_zero3}};
+    return units;
 }
 
-TEST_CASE("broadcast_zero3 is right on 11 ranks", "[many]") {
-    trains_on_11_ranks(stage_of(broadcast_zero3, {1, 2}));
-}
+// Last: where the weights are wrong, the tests above say which.
+#include "tests/07_zero/stage_promises.hpp"
+#include "tests/07_zero/unit_promises.hpp"

@@ -56,12 +56,18 @@ inline Tensors gradients(const Tensors& parameters, int rank, int step, double d
     return all;
 }
 
-/// A backward that brings these gradients, the last parameter's first.
-inline void backward(const Tensors& parameters, const Tensors& gradients) {
+/// A loss whose backward brings these gradients, the last parameter's first. One that is undefined does not come.
+inline at::Tensor loss_of(const Tensors& parameters, const Tensors& gradients) {
     at::Tensor loss = at::zeros({}, at::kFloat);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-        loss = loss.add(parameters[i].mul(gradients[i]).sum());
+        if (gradients[i].defined()) {
+            loss = loss.add(parameters[i].mul(gradients[i]).sum());
+        }
     }
+    return loss;
+}
+
+inline void backward(const at::Tensor& loss) {
     if (loss.requires_grad()) {  // of no parameter it does not
         loss.backward();
     }

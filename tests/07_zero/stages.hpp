@@ -1,24 +1,32 @@
-// What every stage of ZeRO owes: tests that are tried on each of them.
+// Stages of ZeRO in tests: a model in the hands of one, beside one process that has everybody's gradients.
 #pragma once
 
 #include <functional>
-#include <numeric>
-#include <string>
+#include <memory>
 #include <vector>
 
+#include "course/nn/gradient_hook.hpp"
 #include "course/protocol/counted.hpp"
 #include "exercises/06_ddp/autograd_hooks.hpp"
 #include "tests/07_zero/models.hpp"
-#include "tests/harness/words/refusals.hpp"
-#include "tests/harness/words/two_alive.hpp"
-#include "tests/harness/words/zoo.hpp"
+#include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/throws.hpp"
 
 namespace dist::harness {
 
 /// A model in the hands of a stage.
 struct Training {
-    std::function<void(const Tensors& gradients)> step;  // whose backward brings these gradients
-    std::function<std::vector<float>()> weights;         // all elements, in the model's order
+    std::function<void()> zero_grad;
+    std::function<at::Tensor(const Tensors& gradients)> loss;  // as loss_of()
+    std::function<void()> step;
+    std::function<std::vector<float>()> weights;  // all elements, in the model's order
+    bool steps_at_any_time = true;  // else once after a backward that follows zero_grad()
+
+    void steps_by(const Tensors& gradients) const {
+        zero_grad();
+        backward(loss(gradients));
+        step();
+    }
 };
 
 /// Takes parameters over.
@@ -26,21 +34,17 @@ using Stage = std::function<Training(
     const Tensors& parameters, const nn::OptimizerOptions& options, const Communicator& comm
 )>;
 
-/// Trains by zero_grad, backward and step.
-///
-/// make  a pointer to what has zero_grad() and step().
-template <class Make>
-Stage trained_by(const Make& make) {
-    return [=](const Tensors& parameters, const nn::OptimizerOptions& options,
-               const Communicator& comm) -> Training {
-        const auto optimizer = make(parameters, options, comm);
-        const auto step = [=](const Tensors& gradients) {
-            optimizer->zero_grad();
-            backward(parameters, gradients);
-            optimizer->step();
-        };
-        return {.step = step, .weights = [=] { return all_elements(parameters); }};
-    };
+/// What stage_promises.hpp is tried on: the test that includes it says what that is.
+Stage stage_to_try();
+
+/// The Training of a Zero1 or a Zero2.
+template <class Z>
+Training training_of(const Tensors& parameters, const std::shared_ptr<Z>& optimizer) {
+    return {
+        .zero_grad = [=] { optimizer->zero_grad(); },
+        .loss = [=](const Tensors& gradients) { return loss_of(parameters, gradients); },
+        .step = [=] { optimizer->step(); },
+        .weights = [=] { return all_elements(parameters); }};
 }
 
 /// Three steps with mean gradients end where those of one process do.
@@ -55,10 +59,9 @@ inline void trains(
     const Training training = stage(parameters, options, comm);
     for (int step = 1; step <= 3; ++step) {
         INFO(name_of(options) << ", " << counted(n, "element") << ", step " << step);
-        training.step(gradients(model(shapes), comm.rank(), step));
+        training.steps_by(gradients(model(shapes), comm.rank(), step));
         const std::vector<float> weights = training.weights();
-        const Comparison result = as_trained(weights, shapes, options, step, comm);
-        REQUIRE(result);
+        REQUIRE(as_trained(weights, shapes, options, step, comm));
         CHECK(same_on_all_ranks(weights, comm));
     }
 }
@@ -74,23 +77,12 @@ inline void trains_as_one_process(const Stage& stage) {
     });
 }
 
-inline void trains_on_11_ranks(const Stage& stage) {
-    on_ranks({11}, [&](const Communicator& comm) { trains(stage, kShapes, kOptions[1], comm); });
-}
-
 /// Numbers of parameters that lie in a row together.
 using Groups = std::vector<std::vector<std::size_t>>;
 
-/// How a gradient becomes a p-th of itself: times 1 / p, or divided by p. The last bits differ, and a stage may take either.
+/// How a gradient becomes a p-th of itself: times 1 / p, or divided by p. The last bits differ, and a stage may take
+/// either.
 enum class Divided { times_reciprocal, by_p };
-
-/// What `compare` finds with one of the two: the one that is equal, if there is one.
-template <class Compare>
-Comparison either(const Compare& compare) {
-    Comparison multiplied = compare(Divided::times_reciprocal);
-    Comparison divided = compare(Divided::by_p);  // always: all ranks make the same calls
-    return divided ? divided : multiplied;
-}
 
 /// As DDP, whose buckets are these groups, filled up as rows are: a p-th of each gradient, added up around
 /// the ring.
@@ -119,28 +111,6 @@ inline void set_to_ddps_mean(
     }
 }
 
-/// The weights after 20 steps beside DDP's, whose buckets are these groups.
-inline Comparison beside_ddp(
-    const Stage& stage,
-    const Shapes& shapes,
-    const nn::OptimizerOptions& options,
-    const Groups& groups,
-    Divided divided,
-    const Communicator& comm
-) {
-    const Training training = stage(model(shapes), options, comm);
-    const Tensors whole = model(shapes);
-    nn::Optimizer all(options, whole);
-    constexpr double kManyBits = 7;
-    for (int step = 1; step <= 20; ++step) {
-        const Tensors own = gradients(whole, comm.rank(), step, kManyBits);
-        training.step(own);
-        set_to_ddps_mean(whole, own, groups, divided, comm);
-        all.step();
-    }
-    return same(training.weights(), all_elements(whole));
-}
-
 /// 20 steps beside DDP with these groups for buckets: the same bits, as sums are added up in the same order.
 inline void gives_ddps_bits(
     const Stage& stage,
@@ -149,84 +119,53 @@ inline void gives_ddps_bits(
     const std::vector<int>& worlds = {2, 1, 3, 4}
 ) {
     on_ranks(worlds, [&](const Communicator& comm) {
+        const auto beside_ddp = [&](const nn::OptimizerOptions& options, Divided divided) {
+            const Training training = stage(model(shapes), options, comm);
+            const Tensors whole = model(shapes);
+            nn::Optimizer all(options, whole);
+            constexpr double kManyBits = 7;
+            for (int step = 1; step <= 20; ++step) {
+                const Tensors own = gradients(whole, comm.rank(), step, kManyBits);
+                training.steps_by(own);
+                set_to_ddps_mean(whole, own, groups, divided, comm);
+                all.step();
+            }
+            return same(training.weights(), all_elements(whole));
+        };
         for (const nn::OptimizerOptions& options : kOptions) {
             INFO(name_of(options) << ": divided by p before the sum, and added up around the ring");
-            const Comparison result = either([&](Divided divided) {
-                return beside_ddp(stage, shapes, options, groups, divided, comm);
-            });
-            CHECK(result);
+            // both: all ranks make the same calls
+            const Comparison multiplied = beside_ddp(options, Divided::times_reciprocal);
+            const Comparison divided = beside_ddp(options, Divided::by_p);
+            CHECK((divided ? divided : multiplied));
         }
     });
 }
 
-inline void divides_before_the_sum(const Stage& stage) {
-    on_ranks({2, 4}, [&](const Communicator& comm) {
-        const Training training =
-            stage({filled({1}, {1}).requires_grad_()}, {.rate = 0x1p-120}, comm);
-        training.step({filled({1}, {0x1p+127F})});
-        INFO("every rank's gradient is 2^127, and no float holds twice as much");
-        CHECK(same(training.weights(), std::vector<float>{1 - 128}));
-    });
-}
-
-inline void works_in_groups(const Stage& stage) {
-    on_ranks({4}, [&](const Communicator& comm) {
-        INFO("two groups of two, numbered backwards");
-        trains(stage, kShapes, kOptions[0], comm.split(comm.rank() % 2, -comm.rank()));
-    });
-}
-
-/// `make` refuses parameters that it cannot train, before anything is changed.
-inline void refuses_other_parameters(
-    const std::function<void(const Tensors&, const Communicator&)>& make
-) {
+/// Backward throws when a gradient has come, each in turn, whatever it throws; then zero_grad() and another backward,
+/// which brings nothing for the second parameter.
+inline void begins_anew_after_exceptions(const Stage& stage) {
     on_ranks({2, 1}, [&](const Communicator& comm) {
-        const at::Tensor good = filled({2}, {1, 2}).requires_grad_();
-        good.mutable_grad() = filled({2}, {3, 4});
-        const auto as_before = as_now({good});
-        const auto refused = [&](const std::string& what, const at::Tensor& bad) {
-            for (const Tensors& parameters : {Tensors{good, bad}, Tensors{bad, good}}) {
-                refuses(
-                    comm, what, [&] { make(parameters, comm); }, as_before
-                );
+        const Tensors parameters = zeros({{2}, {3}, {1}});
+        const Training training = stage(parameters, {.rate = -1}, comm);
+        const Settings settings(parameters);
+        const auto call = [&](const Bomb& bomb) {
+            std::vector<nn::GradientHook> hooks;
+            for (const at::Tensor& parameter : parameters) {
+                hooks.emplace_back(parameter, bomb);
             }
-            const Tensors only_here = comm.rank() == 0 ? Tensors{good, bad} : Tensors{};
-            const auto call = [&] { make(only_here, comm); };
-            refuses(comm, what + ", on rank 0 alone", call, as_before, {0});
+            loss_in_order(parameters, {2, 1, 0}, {8, 8, 8}).backward();
         };
-        refused("a parameter that is frozen", filled({2}, {1, 2}));
-        refused("no leaf", good.mul(2));
-        refused("an undefined tensor", at::Tensor());
-        refused("double", filled({2}, {1, 2}).to(at::kDouble).requires_grad_());
-        const CrashMeans crash("as if tied weights, one tensor twice, were taken for two parameters"
-        );
-        refused("tied weights, one tensor twice", good);
-    });
-}
-
-/// Two at a time, called by zero_grad, backward and step: each trains as if it were alone.
-///
-/// make  a pointer to what has zero_grad() and step().
-template <class Make>
-void two_trained_at_a_time(const std::string& what, const Make& make) {
-    two_alive(what, [&](std::size_t which, const Communicator& comm) {
-        // of as many elements, since memory may be shared by what is as long
-        const Shapes shapes = which == 0 ? Shapes{{2, 3}, {4}} : Shapes{{4}, {3, 2}};
-        const nn::OptimizerOptions& options = kOptions[which];
-        const Tensors parameters = model(shapes);
-        const auto optimizer = make(parameters, options, comm);
-        Life life;
-        constexpr int kSteps = 2;
-        for (int step = 1; step <= kSteps; ++step) {
-            life.calls.push_back([=] { optimizer->zero_grad(); });
-            const Tensors own = gradients(parameters, comm.rank(), step);
-            life.calls.push_back([=] { backward(parameters, own); });
-            life.calls.push_back([=] { optimizer->step(); });
-        }
-        life.outcome = [=, &comm] {
-            return as_trained(all_elements(parameters), shapes, options, kSteps, comm);
-        };
-        return life;
+        float steps = 0;
+        everything_throws(3, call, [&] {
+            const Comparison left = settings.unchanged();
+            training.zero_grad();
+            loss_in_order(parameters, {2, 0}, {1, 2, 3}).backward();
+            training.step();
+            ++steps;
+            const std::vector<float> expected = {steps, steps, 0, 0, 0, 3 * steps};
+            return left ? same(training.weights(), expected, 1e-6) : left;
+        });
     });
 }
 

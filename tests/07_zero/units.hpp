@@ -35,6 +35,16 @@ using MakeUnits = std::function<Units(
     const std::vector<Tensors>& units, const nn::OptimizerOptions& options, const Communicator& comm
 )>;
 
+struct UnitsToTry {
+    std::string name;  // as a failure tells it: "resharded after forward"
+    MakeUnits make;
+    bool reshard = true;  // after forward
+    bool prefetch = false;
+};
+
+/// What unit_promises.hpp is tried on: the test that includes this says what that is.
+const std::vector<UnitsToTry>& units_to_try();
+
 /// A call that looks whether the unit's weights are there, in forward and when its backward begins.
 inline CallUnit watched(const CallUnit& call, const std::vector<Tensors>& parameters) {
     const auto means = std::make_shared<std::optional<CrashMeans>>();
@@ -141,25 +151,24 @@ inline Stage stage_of(const MakeUnits& make, const std::vector<std::size_t>& len
     return [=](const Tensors& parameters, const nn::OptimizerOptions& options,
                const Communicator& comm) -> Training {
         const Units units = make(in_units(parameters, lengths), options, comm);
-        const auto step = [=](const Tensors& gradients) {
-            units.zero_grad();
+        const auto loss_of_units = [=](const Tensors& gradients) {
             at::Tensor loss = at::zeros({}, at::kFloat);
             std::size_t i = 0;
             for (std::size_t u = 0; u < units.parameters.size(); ++u) {
+                const Tensors& mine = units.parameters[u];
+                const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(i);
                 loss = units.forward(u, [&] {
-                    at::Tensor sum = loss;
-                    for (const at::Tensor& parameter : units.parameters[u]) {
-                        sum = sum.add(parameter.mul(gradients[i++]).sum());
-                    }
-                    return sum;
+                    return loss.add(loss_of(mine, {begin, begin + std::ssize(mine)}));
                 });
+                i += mine.size();
             }
-            if (loss.requires_grad()) {
-                loss.backward();
-            }
-            units.step();
+            return loss;
         };
-        return {.step = step, .weights = [=] { return weights_of(units); }};
+        return {
+            .zero_grad = units.zero_grad,
+            .loss = loss_of_units,
+            .step = units.step,
+            .weights = [=] { return weights_of(units); }};
     };
 }
 
