@@ -7,10 +7,12 @@
 #include <cmath>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,18 +66,11 @@ Quorum quorum_of(
 }
 
 std::string words(const std::optional<Quorum>& quorum) {
-    std::string all = "no quorum";
-    if (quorum) {
-        all = text("quorum ", quorum->number, " of");
-        for (const std::string& member : quorum->members) {
-            all += " " + member;
-        }
-        all += text(" at step ", quorum->step, ", sources");
-        for (const int source : quorum->sources) {
-            all += text(" ", source);
-        }
-    }
-    return all;
+    return quorum ? text(
+                        "quorum ", quorum->number, " of ", quorum->members, " at step ",
+                        quorum->step, ", sources ", quorum->sources
+                    )
+                  : "no quorum";
 }
 
 /// What is known, and what must come of it.
@@ -125,29 +120,23 @@ Row gradient_of(const Quorum& quorum, int rank, std::size_t n) {
 
 /// Compares with the mean over the participants.
 Comparison is_mean(const Row& got, const Quorum& quorum) {
-    const std::size_t n = got.size();
-    const auto scaled = [](Row row, std::size_t by) {
+    const auto mean = [&](bool all_add, std::size_t by) {
+        Row row(got.size());
+        for (int rank = 0; rank < std::ssize(quorum.members); ++rank) {
+            if (all_add || !quorum.heals(rank)) {
+                const Row its = gradient_of(quorum, rank, row.size());
+                std::ranges::transform(row, its, row.begin(), std::plus());
+            }
+        }
         std::ranges::for_each(row, [&](float& x) { x /= static_cast<float>(by); });
         return row;
     };
-    Row sum(n);
-    Row of_all(n);
-    for (int rank = 0; rank < std::ssize(quorum.members); ++rank) {
-        const Row row = gradient_of(quorum, rank, n);
-        for (std::size_t i = 0; i < n; ++i) {
-            sum[i] += quorum.heals(rank) ? 0 : row[i];
-            of_all[i] += row[i];
-        }
-    }
-    const std::size_t p = quorum.members.size();
     const std::size_t k = quorum.participants().size();
-    const Comparison result = same(
-        got, scaled(sum, k), 0,
-        {{scaled(sum, p), "as if the sum were divided by all members"},
-         {sum, "as if the sum were not divided"},
-         {scaled(of_all, k), "as if the gradient of one that heals counted"}}
+    return same(
+        got, mean(false, k), 0,
+        {{mean(false, quorum.members.size()), "as if the sum were divided by all members"},
+         {mean(true, k), "as if the gradient of one that heals counted"}}
     );
-    return {result.equal, text(k, " of ", p, " members take part: ", result.text)};
 }
 
 /// Computes for so long, and then makes the calls of a step. Returns whether it counts.
@@ -172,20 +161,21 @@ bool attempt(
     return counts;
 }
 
-/// All live, and one call throws.
+/// All live, and the end of one message throws.
 class ErringTransport : public WorldTransport {
   public:
-    ErringTransport(Place& me) : WorldTransport(me.world, me.rank) {}
-
-    int errs_at = 0;  // at the end of so many messages from now on; 0: of none
+    ErringTransport(Place& me, int message) : WorldTransport(me.world, me.rank), left_(message) {}
 
     bool test(const Request& request) override {
         const bool is_done = WorldTransport::test(request);
-        if (is_done && errs_at > 0 && --errs_at == 0) {
+        if (is_done && --left_ == 0) {
             throw Error("the connection was cut off");
         }
         return is_done;
     }
+
+  private:
+    int left_;
 };
 
 /// A replica is where it must be after should_commit().
@@ -208,21 +198,6 @@ Quorum up_to_date(int p, std::int64_t number = 1) {
     return quorum_of(number, std::string("abcd").substr(0, sources.size()), 2, sources);
 }
 
-/// Each rank sends its row to rank 0, which compares.
-void has_rank_0s_bits(const Row& row, Transport& transport) {
-    constexpr std::uint32_t kGroup = 99;
-    if (transport.rank() > 0) {
-        transport.send(std::as_bytes(std::span(row)), 0, kGroup, 0);
-        return;
-    }
-    for (int rank = 1; rank < transport.size(); ++rank) {
-        Row other(row.size());
-        transport.recv(std::as_writable_bytes(std::span(other)), rank, kGroup, 0);
-        INFO("the mean on rank " << rank << ", beside rank 0's");
-        CHECK(same(other, row));
-    }
-}
-
 }  // namespace
 
 TEST_CASE("quorum: min_replicas have to ask, and the first of them waits join_timeout for others") {
@@ -234,28 +209,22 @@ TEST_CASE("quorum: min_replicas have to ask, and the first of them waits join_ti
         {"all that live ask", {asks("a"), asks("b")}, pair, {}, kTwo},
         {"c lives; a asks for 999 ms", {asks("a", 0, 999ms), late, trains("c")}, {}},
         {"c lives; a asks for 1 s", {asks("a", 0, 1000ms), late, trains("c")}, pair},
-        {"c lives; b asks for 1 s", {asks("a"), asks("b", 0, 1000ms), trains("c")}, pair},
         {"c has died", {asks("a"), asks("b"), silent(trains("c"))}, pair},
     });
 }
 
 TEST_CASE("quorum: half of those that live are no quorum, however long they ask") {
     on_one([] {
-        for (unsigned n = 1; n <= 6; ++n) {
-            for (unsigned set = 1; set < 1U << n; ++set) {
+        for (int n = 1; n <= 6; ++n) {
+            for (int asking = 1; asking <= n; ++asking) {
                 std::vector<Replica> replicas;
-                std::size_t asking = 0;
-                for (unsigned i = 0; i < n; ++i) {
-                    const std::string name(1, static_cast<char>('a' + i));
-                    const bool is_asking = (set >> i & 1U) != 0;
-                    asking += is_asking ? 1 : 0;
-                    replicas.push_back(is_asking ? asks(name, 3, 1h) : trains(name));
-                    replicas.push_back(silent(asks("x" + name, 3, 1h)));  // the dead count nowhere
+                for (int i = 0; i < n; ++i) {
+                    replicas.push_back(i < asking ? asks(text(i), 3, 1h) : trains(text(i)));
+                    replicas.push_back(silent(asks(text("dead ", i), 3, 1h)));
                 }
                 INFO(asking << " of " << n << " that live ask, and as many are dead");
                 const auto got = quorum(replicas, {}, kOne, kNow);
-                REQUIRE(got.has_value() == (2 * asking > n));
-                REQUIRE((!got || got->members.size() == asking));
+                REQUIRE((got ? std::ssize(got->members) : 0) == (2 * asking > n ? asking : 0));
             }
         }
     });
@@ -263,15 +232,16 @@ TEST_CASE("quorum: half of those that live are no quorum, however long they ask"
 
 TEST_CASE("quorum: who was heard dead_after ago is dead, whatever it asked") {
     const Quorum pair = quorum_of(4, "ab", 7, {0, 1});
+    const Replica a = asks("a", 7);
+    const Replica b = asks("b", 7);
+    const Replica c = asks("c", 9, 1h);
     rules({
-        {"c asked, and was heard 300 ms ago",
-         {asks("a", 7), asks("b", 7), silent(asks("c", 9, 1h))},
-         quorum_of(1, "ab", 7, {0, 1})},
+        {"c asked, and was heard 300 ms ago", {a, b, silent(c)}, quorum_of(1, "ab", 7, {0, 1})},
         {"c asked, and was heard 299 ms ago",
-         {asks("a", 7), asks("b", 7), silent(asks("c", 9, 1h), 299ms)},
+         {a, b, silent(c, 299ms)},
          quorum_of(1, "abc", 9, {2, 2, 2})},
         {"b of the previous quorum asked and has died, c and d live",
-         {asks("a", 8), silent(asks("b", 8), 1h), trains("c"), trains("d")},
+         {a, silent(b), trains("c"), trains("d")},
          {},
          pair},
     });
@@ -279,21 +249,19 @@ TEST_CASE("quorum: who was heard dead_after ago is dead, whatever it asked") {
 
 TEST_CASE("quorum: it is fast if all of the previous quorum ask again, and takes in who asks too") {
     const Quorum pair = quorum_of(4, "ab", 7, {0, 1});
-    const Quorum three = quorum_of(4, "abd", 7, {0, 1, 2});
+    const Quorum abd = quorum_of(4, "abd", 7, {0, 1, 2});
     const Replica a = asks("a", 8);
     const Replica b = asks("b", 8);
+    const Replica c = asks("c");
+    const Replica d = trains("d");
     rules({
-        {"others live", {a, b, trains("c"), trains("d")}, quorum_of(4, "ab", 8, {0, 1}), pair},
-        {"c asks, d lives",
-         {a, b, asks("c"), trains("d")},
-         quorum_of(5, "abc", 8, {0, 1, 0}),
-         pair},
-        {"d was there and lives", {a, b, trains("d")}, {}, three},
-        {"d was there and lives, and c asks", {a, b, asks("c"), trains("d")}, {}, three},
+        {"others live", {a, b, trains("c"), d}, quorum_of(4, "ab", 8, {0, 1}), pair},
+        {"c asks, d lives", {a, b, c, d}, quorum_of(5, "abc", 8, {0, 1, 0}), pair},
+        {"d was there and lives, and c asks", {a, b, c, d}, {}, abd},
         {"d was there and lives, and a asks for 1 s",
-         {asks("a", 8, 1000ms), b, trains("d")},
+         {asks("a", 8, 1000ms), b, d},
          quorum_of(5, "ab", 8, {0, 1}),
-         three},
+         abd},
         {"there is no previous one", {a, b, trains("c")}, {}},
     });
 }
@@ -306,24 +274,20 @@ TEST_CASE("quorum: the number goes up unless the same members ask, and none of t
         {"the first", {a, b}, quorum_of(1, "ab", 8, {0, 1})},
         {"the same", {a, b}, quorum_of(4, "ab", 8, {0, 1}), pair},
         {"the same, and b failed", {a, failed(b)}, quorum_of(5, "ab", 8, {0, 1}), pair},
-        {"one more", {a, b, asks("c", 8)}, quorum_of(5, "abc", 8, {0, 1, 0}), pair},
         {"one less", {a, silent(b)}, quorum_of(5, "a", 8, {0}), pair},
         {"another in the place of b", {a, asks("c", 8)}, quorum_of(5, "ac", 8, {0, 0}), pair},
     });
 }
 
 TEST_CASE("quorum: who is below the highest step heals, each from another one that is there") {
+    const Replica a = asks("a", 5, 1h);
+    const Replica b = asks("b", 4, 1h);
+    const Replica c = asks("c", 5);
     rules({
-        {"b is ahead",
-         {asks("a", 4), asks("b", 5), asks("c", 4)},
-         quorum_of(1, "abc", 5, {1, 1, 1})},
+        {"c does not ask, and is at step 6", {a, b, trains("c", 6)}, quorum_of(1, "ab", 5, {0, 0})},
         {"a, c and e are at step 5",
-         {asks("a", 5), asks("b", 3), asks("c", 5), asks("d", 4), asks("e", 5), asks("f", 1),
-          asks("g")},
+         {a, b, c, asks("d", 3), asks("e", 5), asks("f", 1), asks("g")},
          quorum_of(1, "abcdefg", 5, {0, 0, 2, 2, 4, 4, 0})},
-        {"who does not ask is at no step",
-         {asks("a", 5, 1h), asks("b", 4, 1h), trains("c", 6)},
-         quorum_of(1, "ab", 5, {0, 0})},
     });
 }
 
@@ -355,7 +319,8 @@ TEST_CASE("quorum: who was away heals from one at the same step that was not") {
 
 TEST_CASE("members take the steps together, and each all_reduce leaves the mean, at any length") {
     worlds({1, 2, 3, 4}, [](World& world) {
-        const std::size_t p = static_cast<std::size_t>(world.size());
+        const auto p = static_cast<std::size_t>(world.size());
+        std::vector<Row> means(p, Row(100));  // of numbers with roundings, by rank
         world.slowest = 3ms;
         world.play([&](Place& me) {
             Row state = state_of(0);
@@ -363,17 +328,26 @@ TEST_CASE("members take the steps together, and each all_reduce leaves the mean,
             Quorum quorum = up_to_date(me.p);
             for (; quorum.step < 5; ++quorum.step) {
                 step.begin(quorum, me.transport);
-                const std::size_t lengths[] = {0, 1, p - 1, p, p + 1, 7, 1000};
-                for (const std::size_t n : lengths) {
+                for (const std::size_t n : {std::size_t{0}, p - 1, p, p + 1, std::size_t{1000}}) {
                     Row gradient = gradient_of(quorum, me.rank, n);
                     step.all_reduce(gradient);
                     const Comparison mean = is_mean(gradient, quorum);
                     must(mean.equal, n, " floats, ", mean.text);
                 }
+                Row& rough = means[me.rank];
+                for (std::size_t i = 0; i < rough.size(); ++i) {
+                    rough[i] =
+                        1 / static_cast<float>(3 * i + static_cast<std::size_t>(me.rank) + 3);
+                }
+                step.all_reduce(rough);
                 must(step.should_commit(), "nothing went wrong, and the step does not count");
                 must_have(state, state_of(0), step, quorum.step + 1);
             }
         });
+        for (std::size_t rank = 1; rank < p; ++rank) {
+            INFO("the mean on rank " << rank << ", beside rank 0's");
+            CHECK(same(means[rank], means[0]));
+        }
     });
 }
 
@@ -428,24 +402,18 @@ TEST_CASE("one no, and nobody steps, but who has copied keeps it; tried again, i
 TEST_CASE("an Error of the transport in all_reduce is noted, and the step does not count") {
     for (const int message : {1, 2, 5}) {
         worlds({3}, [&](World& world) {
-            bool has_erred = false;
             world.play([&](Place& me) {
-                ErringTransport transport(me);
+                ErringTransport transport(me, me.rank == 1 ? message : 0);
                 Row state = state_of(0);
                 QuorumStep step(state, 2);
-                const Quorum quorum = up_to_date(3);
-                step.begin(quorum, transport);
-                transport.errs_at = me.rank == 1 ? message : 0;
+                step.begin(up_to_date(3), transport);
                 for (const std::size_t n : kParts) {
-                    Row gradient = gradient_of(quorum, me.rank, n);
+                    Row gradient(n);
                     step.all_reduce(gradient);
-                    has_erred = has_erred || (me.rank == 1 && transport.errs_at == 0);
-                    transport.errs_at = 0;
                 }
                 must(!step.should_commit(), "message ", message, " of rank 1 has failed");
                 must_have(state, state_of(0), step, 2);
             });
-            CHECK(has_erred);
         });
     }
 }
@@ -509,21 +477,21 @@ TEST_CASE("a source that dies while one copies from it leaves it with its own we
 TEST_CASE("one dies at each message of a step: it counts where all have voted yes") {
     on_one([] {
         for (const int p : {2, 3, 4}) {
-            const long reduced = 2L * 2 * (p - 1);  // messages from a rank, before the votes
+            const int reduced = 2 * 2 * (p - 1);  // messages from a rank, before the votes
             for (int victim = 0; victim < p; ++victim) {
-                const long votes = victim == 0 ? p - 1 : 1;
-                for (long last = 0; last <= reduced + votes; ++last) {
+                const int votes = victim == 0 ? p - 1 : 1;
+                for (int last = 0; last <= reduced + votes; ++last) {
                     World world(p, static_cast<std::uint64_t>(last));
                     world.buffered = true;
-                    long sent = 0;
-                    world.before = [&](int rank, const std::string& call, int, std::size_t) {
+                    int sent = 0;
+                    world.before = [&](int rank, std::string_view call, int, std::size_t) {
                         if (sent == last) {
                             world.kill(victim);
                         } else if (rank == victim && call == "isend") {
                             ++sent;
                         }
                     };
-                    long told_yes = 0;
+                    int told_yes = 0;
                     world.play([&](Place& me) {
                         Row state = state_of(0);
                         QuorumStep step(state, 2);
@@ -536,7 +504,7 @@ TEST_CASE("one dies at each message of a step: it counts where all have voted ye
                               << " messages, of " << reduced << " in all_reduce, and " << votes
                               << " in should_commit"
                     );
-                    const long yes = std::max(0L, last - reduced);
+                    const int yes = std::max(0, last - reduced);
                     REQUIRE(told_yes == (victim == 0 ? yes : yes * (p - 1)));
                 }
             }
@@ -557,40 +525,29 @@ TEST_CASE("begin() refuses a transport that has not a rank for each member") {
     });
 }
 
-TEST_CASE("on processes: all have the same bits; then one is killed, and the step does not count") {
+TEST_CASE("on processes: two heal; then one is killed, and the step does not count") {
     on_one([] {
         const Processes run = on_transport(
             3,
             [](Transport& transport, int rank, int) {
                 Row row(1000, static_cast<float>(rank + 1));
-                Row gradient(7, 3);
+                Row gradient(7, rank == 0 ? -0.0F : 3);
                 QuorumStep step(row);
                 step.begin(quorum_of(1, "abc", 0, {0, 0, 0}), transport);
                 step.all_reduce(gradient);
-                Row zero(3, -0.0F);
-                step.all_reduce(zero);
                 CHECK(step.should_commit());
+                CHECK(row == Row(1000, 1));
                 {
                     INFO("the mean of one -0, while two heal");
-                    CHECK(std::signbit(zero[0]));
+                    CHECK((gradient == Row(7) && std::signbit(gradient[0])));
                 }
-                CHECK(gradient == Row(7, 3));
-                CHECK(row == Row(1000, 1));
                 step.begin(quorum_of(1, "abc", 1, {0, 1, 2}), transport);
-                Row rough(100);
-                for (std::size_t i = 0; i < rough.size(); ++i) {
-                    rough[i] = 1 / static_cast<float>(3 * i + static_cast<std::size_t>(rank) + 3);
-                }
-                step.all_reduce(rough);
-                CHECK(step.should_commit());
-                has_rank_0s_bits(rough, transport);
-                step.begin(quorum_of(1, "abc", 2, {0, 1, 2}), transport);
                 if (rank == 2) {
                     raise(SIGKILL);
                 }
                 step.all_reduce(gradient);
                 CHECK(!step.should_commit());
-                CHECK(step.step() == 2);
+                CHECK(step.step() == 1);
             },
             {2}
         );
