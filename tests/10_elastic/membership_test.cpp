@@ -408,8 +408,16 @@ TEST_CASE("membership: whatever happens to a node at any of its calls, all that 
         std::function<void(Node& b, long since)> before;  // calls after the first that it hits
         std::function<void(long since)> after = [](long) {};
     };
-    const auto dies_if = [](bool is_so) { is_so ? throw Killed() : void(); };
-    const auto fails_if = [](bool is_so) { is_so ? throw Error("no answer") : void(); };
+    const auto dies_if = [](bool is_so) {
+        if (is_so) {
+            throw Killed();
+        }
+    };
+    const auto fails_if = [](bool is_so) {
+        if (is_so) {
+            throw Error("the store does not answer");
+        }
+    };
     const Fault faults[] = {
         {"dies", [&](Node&, long since) { dies_if(since >= 0); }},
         {"gets no answer", [](Node&, long) {}, [&](long since) { fails_if(since == 0); }},
