@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "course/runtime/seeded.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/processes/on_transport.hpp"
 #include "tests/harness/world/world.hpp"
@@ -35,13 +34,15 @@ struct Call {
     Ms timeout = kTimeout;
 };
 
+std::string names(const Ranks& missing) {
+    return missing.empty() ? "leaves" : text("names ranks: ", missing);
+}
+
 /// How a call ended.
 struct Ended {
     Ms came{-1};
     Ms ended{-1};
-    Ranks missing = {};  // none: it left
-
-    [[nodiscard]] bool has_ended() const { return ended >= 0ms; }
+    std::string how = "does not end";
 };
 
 /// The calls of all ranks of a world, and how they ended.
@@ -61,8 +62,9 @@ class Scene {
                 one.came = me.now();
                 try {
                     me.barrier.wait(planned.timeout, planned.wait_all_ranks);
+                    one.how = names({});
                 } catch (const MissingRanks& error) {
-                    one.missing = error.ranks();
+                    one.how = names(error.ranks());
                 }
                 one.ended = me.now();
             }
@@ -73,81 +75,37 @@ class Scene {
         return ended_.at(static_cast<std::size_t>(rank)).at(number);
     }
 
-    /// Whether all ranks, except one that dies, leave that call when the last one has come: not before, and soon.
-    [[nodiscard]] Comparison all_leave(std::size_t number = 0, int dead = -1) const {
-        int last = 0;
-        for (int rank = 0; rank < std::ssize(ended_); ++rank) {
-            last = call(rank, number).came > call(last, number).came ? rank : last;
-        }
-        const Ms when = call(last, number).came;
-        for (int rank = 0; rank < std::ssize(ended_); ++rank) {
-            const Ended& one = call(rank, number);
-            const std::string it = text("rank ", rank, ", call ", number + 1, ": it ");
-            if (rank == dead) {
-                continue;
-            }
-            if (!one.has_ended() || !one.missing.empty()) {
-                return {false, text(it, how(one), ". All have come")};
-            }
-            if (one.ended < when || one.ended > when + kSoon) {
-                return {
-                    false, text(it, how(one), ". The last to come is rank ", last, ", at ", when)};
-            }
-        }
-        return {};
-    }
-
-    /// Whether these ranks miss those, at that time or soon after.
+    /// Whether these ranks miss those, or leave where those are none: at that time, or soon after.
     [[nodiscard]] Comparison miss(
         const Ranks& ranks, const Ranks& missing, Ms when, std::size_t number = 0
     ) const {
         for (const int rank : ranks) {
             const Ended& one = call(rank, number);
-            const std::string it = text("rank ", rank, ", call ", number + 1, ": it ");
-            if (!one.has_ended() || one.missing != missing) {
-                return {false, text(it, how(one), ". It has to name ranks: ", missing)};
-            }
-            if (one.ended < when || one.ended > when + kSoon) {
-                return {
-                    false, text(
-                               it, "throws at ", one.ended, ". It has to throw at ", when,
-                               ", and name ranks: ", missing
-                           )};
+            const bool is_soon = when <= one.ended && one.ended <= when + kSoon;
+            if (one.how != names(missing) || !is_soon) {
+                const std::string got =
+                    text("rank ", rank, ", call ", number + 1, ": it ", one.how);
+                const std::string right = text(names(missing), " at ", when);
+                return {false, text(got, " at ", one.ended, ". Right is: it ", right)};
             }
         }
         return {};
     }
 
-    /// Whether all that live end this call as rank 0 does, except those that gave it up before, and no rank that had come is named.
-    [[nodiscard]] Comparison all_or_none(const World& world, std::size_t number) const {
-        const Ended& first = call(0, number);
-        for (int rank = 1; rank < world.size(); ++rank) {
-            const Ended& one = call(rank, number);
-            const std::string it = text("rank ", rank, ", call ", number + 1, ": it ");
-            if (world.dead(rank)) {
-                continue;
-            }
-            const bool gave_up = one.missing == Ranks{0} && one.ended <= first.ended;
-            if (one.missing != first.missing && (!gave_up || first.missing.empty())) {
-                return {false, text(it, how(one), ", and rank 0 ", how(first))};
-            }
-            const bool is_named = std::ranges::count(first.missing, rank) != 0;
-            if (is_named && !gave_up && one.came < first.ended) {
-                return {false, text(it, "has come, and rank 0 names it")};
+    /// Whether all ranks, except one that dies, leave that call when the last one has come: not before, and soon.
+    [[nodiscard]] Comparison all_leave(std::size_t number = 0, int dead = -1) const {
+        Ranks ranks;
+        Ms last{0};
+        for (int rank = 0; rank < std::ssize(ended_); ++rank) {
+            last = std::max(last, call(rank, number).came);
+            if (rank != dead) {
+                ranks.push_back(rank);
             }
         }
-        return first.missing.empty()
-                   ? all_leave(number, world.dies.empty() ? -1 : world.dies.begin()->first)
-                   : Comparison{};
+        return miss(ranks, {}, last, number);
     }
 
   private:
-    static std::string how(const Ended& one) {
-        return !one.has_ended()      ? "does not end"
-               : one.missing.empty() ? text("leaves at ", one.ended)
-                                     : text("names ranks: ", one.missing);
-    }
-
     std::vector<std::vector<Ended>> ended_;  // by rank
 };
 
@@ -351,42 +309,6 @@ TEST_CASE("monitored_barrier: a rank that takes no message keeps nobody back") {
         world.edge(1, 0).is_full = true;
         const Scene scene(world, {{}, {{}}, {{}}});
         CHECK(scene.miss({1, 2}, {0}, 400ms));
-    });
-}
-
-TEST_CASE(
-    "monitored_barrier: calls one after the other, in which ranks come, miss and die by chance"
-) {
-    constexpr std::size_t kCalls = 4;
-    on_one([] {
-        long leaves = 0;
-        long throws = 0;
-        for (std::uint64_t seed = 0; seed < 12; ++seed) {
-            INFO("seed " << seed);
-            World world(2 + static_cast<int>(seed % 3), seed);
-            std::uint64_t drawn = 0;
-            const auto draw = [&](int end) {
-                return static_cast<int>(seeded_bits(seed, drawn++) % static_cast<unsigned>(end));
-            };
-            std::vector<std::vector<Call>> calls(static_cast<std::size_t>(world.size()));
-            for (std::vector<Call>& of_rank : calls) {
-                Ms at{0};
-                for (std::size_t number = 0; number < kCalls; ++number) {
-                    at += Ms(draw(4) == 0 ? 150 : draw(50));
-                    of_rank.push_back({.at = at, .wait_all_ranks = draw(2) == 0, .timeout = 60ms});
-                }
-            }
-            if (seed % 4 == 3) {
-                world.dies[1 + draw(world.size() - 1)] = Ms(draw(300));
-            }
-            const Scene scene(world, calls);
-            for (std::size_t number = 0; number < kCalls; ++number) {
-                REQUIRE(scene.all_or_none(world, number));
-                (scene.call(0, number).missing.empty() ? leaves : throws) += 1;
-            }
-        }
-        INFO(leaves << " calls that all left, " << throws << " at which ranks were missing");
-        CHECK((leaves >= 5 && throws >= 5));
     });
 }
 
