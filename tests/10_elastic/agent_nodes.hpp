@@ -149,41 +149,28 @@ struct NodesEvent {
 };
 
 inline std::string text_of(const AgentWorld& world, const NodesEvent& event) {
-    using What = NodesEvent::What;
-    const std::string name = name_of(event.node);
-    const std::string worker = name + " sees that its worker ";
-    switch (event.what) {
-        case What::comes:
-            return name + " comes";
-        case What::round:
-            return "round " + std::to_string(world.number + 1) +
-                   " is complete: " + names_of(event.nodes);
-        case What::starts:
-            return name + " is told round " + std::to_string(world.nodes[event.node].round.number);
-        case What::no_round:
-            return name + " is told that there are no more rounds";
-        case What::waits:
-            return worker + "lives on";
-        case What::ends_well:
-            return worker + "exits with 0";
-        case What::ends_badly:
-            return worker + "exits with 1";
-        case What::ended_badly:
-            return worker + "had exited with 1 before it was told to end";
-        case What::is_killed:
-            return worker + "is killed";
-        case What::asks:
-            return name + " asks whether its round holds";
-        case What::is_told:
-            return name + " gets SIGTERM";
-        case What::is_cut:
-            return name + " is cut off from the rendezvous";
-        case What::dies:
-            return name + " dies, and its worker with it";
-        case What::is_missed:
-            return "the others miss " + name;
+    const char* const all[] = {
+        "comes",
+        "is complete: ",
+        "is told round ",
+        "is told that there are no more rounds",
+        "sees that its worker lives on",
+        "sees that its worker exits with 0",
+        "sees that its worker exits with 1",
+        "sees that its worker had exited with 1 before it was told to end",
+        "sees that its worker is killed",
+        "asks whether its round holds",
+        "gets SIGTERM",
+        "is cut off from the rendezvous",
+        "dies, and its worker with it",
+        "is missed by the others"};
+    const std::string what = all[static_cast<std::size_t>(event.what)];
+    if (event.what == NodesEvent::What::round) {
+        return "round " + std::to_string(world.number + 1) + " " + what + names_of(event.nodes);
     }
-    return "";
+    const bool starts = event.what == NodesEvent::What::starts;
+    const std::int64_t number = world.nodes[event.node].round.number;
+    return name_of(event.node) + " " + what + (starts ? std::to_string(number) : "");
 }
 
 inline std::string text_of(const AgentWorld& world) {
