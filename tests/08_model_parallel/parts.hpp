@@ -16,11 +16,12 @@ inline at::Tensor part(const at::Tensor& whole, std::int64_t dim, const Communic
     return whole.detach().narrow(dim, comm.rank() * length, length);
 }
 
-/// Are they the same, in shape and in every number?
+/// Are they the same, in shape and in every number? As same() compares, which has the tolerance.
 inline Comparison equal(
     const at::Tensor& got,
     const at::Tensor& expected,
-    const std::vector<std::pair<at::Tensor, std::string>>& mistakes = {}
+    const std::vector<std::pair<at::Tensor, std::string>>& mistakes = {},
+    double tolerance = 0
 ) {
     if (!got.defined()) {
         return {false, "it is undefined"};
@@ -32,7 +33,7 @@ inline Comparison equal(
     for (const auto& [values, sentence] : mistakes) {
         suspicions.push_back({elements(values), sentence});
     }
-    return same(elements(got), elements(expected), 0, suspicions);
+    return same(elements(got), elements(expected), tolerance, suspicions);
 }
 
 /// A loss whose gradient differs in every element of y.
