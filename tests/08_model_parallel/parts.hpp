@@ -7,6 +7,7 @@
 
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/tensors.hpp"
+#include "tests/harness/words/text.hpp"
 
 namespace dist::harness {
 
@@ -27,7 +28,9 @@ inline Comparison equal(
         return {false, "it is undefined"};
     }
     if (got.sizes() != expected.sizes()) {
-        return {false, "it has another shape"};
+        return {
+            false,
+            text("it has another shape: (", got.sizes(), ") in place of (", expected.sizes(), ")")};
     }
     std::vector<Suspicion> suspicions;
     for (const auto& [values, sentence] : mistakes) {
