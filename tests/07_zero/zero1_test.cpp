@@ -3,7 +3,6 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
-#include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "course/nn/gradient_hook.hpp"
