@@ -96,6 +96,8 @@ class Score {
                 ++scored_.tried;
                 if (states[i] == State::pass) {
                     scored_.survivors.push_back(answers[i].change);
+                    progress_.clear();
+                    print_survivor(answers[i].change);
                 }
                 show(fmt::format("{} of {} changes tried", scored_.tried, answers.size()));
             }
@@ -179,6 +181,16 @@ class Score {
         return run_built(context_, series_.program, built, options, answer.file).status;
     }
 
+    /// At once: hours may be left, and somebody may end them.
+    void print_survivor(const SingleChange& change) {
+        std::FILE* const out = context_.json ? stderr : stdout;
+        fmt::print(
+            out, "{}:{} passes all tests, changed:\n{}\n", exercise_.solution().string(),
+            change.line, change.difference
+        );
+        std::fflush(out);
+    }
+
     void show(const std::string& what) {
         progress_.show(fmt::format("{}: {}", exercise_.name, what));
     }
@@ -203,15 +215,6 @@ void print(std::FILE* out, const Scored& scored) {
         );
     }
     std::fflush(out);
-}
-
-void print_survivors(std::FILE* out, const Exercise& exercise, const Scored& scored) {
-    for (const SingleChange& change : scored.survivors) {
-        fmt::print(
-            out, "{}:{} passes all tests, changed:\n{}\n", exercise.solution().string(),
-            change.line, change.difference
-        );
-    }
 }
 
 nlohmann::ordered_json json_of(const Exercise& exercise, const Scored& scored) {
@@ -253,7 +256,6 @@ int score(
         for (const Exercise* exercise : exercises) {
             const Scored scored = Score(context, *exercise, options, jobs).find();
             print(out, scored);
-            print_survivors(out, *exercise, scored);
             list.push_back(json_of(*exercise, scored));
             tried += scored.tried;
             survivors += scored.survivors.size();

@@ -5,17 +5,29 @@
 #include <sstream>
 #include <system_error>
 
+#include "course/build/failed.hpp"
+#include "course/process/error.hpp"
 #include "course/process/subprocess.hpp"
 
 namespace dist::cli {
 
 namespace fs = std::filesystem;
 
-Layout layout_of(const Context& context, const fs::path& object) {
+namespace {
+
+Ended start(const Context& context, const std::vector<std::string>& command) {
     RunOptions options;
     options.folder = context.build_folder();
     options.environment = {{"LC_ALL", "C"}};
-    const Ended ended = run(context, {"objdump", "-h", "-t", "-w", object.string()}, options);
+    Ended ended = run(context, command, options);
+    refuse_full_disk(context, ended.output);
+    return ended;
+}
+
+}  // namespace
+
+Layout layout_of(const Context& context, const fs::path& object) {
+    const Ended ended = start(context, {"objdump", "-h", "-t", "-w", object.string()});
     Layout layout;
     layout.cut = ended.cut;
     std::istringstream lines(ended.output);
@@ -47,11 +59,17 @@ Layout layout_of(const Context& context, const fs::path& object) {
 
 namespace {
 
+/// What a tool says of a file that was built.
+/// Errors  CommandError where it cannot read it
 std::string output_of(const Context& context, const std::vector<std::string>& command) {
-    RunOptions options;
-    options.folder = context.build_folder();
-    options.environment = {{"LC_ALL", "C"}};
-    return run(context, command, options).output;
+    const Ended ended = start(context, command);
+    if (!ended.ok() && !ended.cut) {
+        const std::string line = ended.output.substr(0, ended.output.find('\n'));
+        throw CommandError(
+            exit_status::kOurs, command.front() + " cannot read what was built: " + line
+        );
+    }
+    return ended.output;
 }
 
 /// In which file the code of an address begins, by name. A linked file has one function an address, an object has not.
@@ -77,7 +95,7 @@ std::map<unsigned long, std::string> files_of_code(const Context& context, const
 
 std::set<std::string> from_headers(const Context& context, const Built& built) {
     const std::string linked = built.object.string() + ".alone";
-    output_of(
+    start(
         context, {"ld", "-shared", "--noinhibit-exec", "--defsym=__dso_handle=0", "-o", linked,
                   built.object.string()}
     );

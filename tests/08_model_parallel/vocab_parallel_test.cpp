@@ -290,6 +290,9 @@ TEST_CASE("words and targets outside of the vocabulary are refused on all ranks,
                 vocab_parallel_cross_entropy(logits, words(shape), comm);
             });
         }
+        refuses(comm, "logits without dimensions", [&] {
+            vocab_parallel_cross_entropy(at::empty({}), words({}), comm);
+        });
     });
 }
 
