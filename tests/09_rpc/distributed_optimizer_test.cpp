@@ -188,6 +188,46 @@ std::string blamed(OwnerPlace& me, const std::function<void()>& call) {
 
 }  // namespace
 
+// First: where gradients were computed, LibTorch computes none in a process that is forked afterwards.
+TEST_CASE("on processes forward, backward and step across ranks train as one process does") {
+    on_one([] {
+        const Options options = {.rate = 0.01, .momentum = 0.5};
+        const auto weights = [](int rank) { return filled({3}, rank, 9).requires_grad_(); };
+        const Processes run = on_transport(2, [&](Transport& transport, int rank, int) {
+            SteadyClock clock;
+            RpcAgent agent(transport, 1, clock);
+            DistAutograd autograd(agent);
+            ParameterOwner owner(agent, [&](ContextId id) { return autograd.gradients(id); });
+            const at::Tensor own = weights(rank);
+            owner.add("w", own);
+            autograd.define("layer", [&](const Tensors& in) {
+                return Tensors{in[0].mul(own).tanh()};
+            });
+            if (rank == 0) {
+                DistributedOptimizer distributed(agent, options, {{0, "w"}, {1, "w"}});
+                for (int step = 0; step < 3; ++step) {
+                    const ContextId context = autograd.new_context();
+                    const at::Tensor h = filled({3}, step, 3).mul(own);
+                    autograd.backward(context, {autograd.call(1, "layer", {h})[0].sum()});
+                    distributed.step(context);
+                    autograd.release(context);
+                }
+            }
+            agent.shutdown();
+            const Tensors local = {weights(0), weights(1)};
+            nn::Optimizer optimizer(options, local);
+            for (int step = 0; step < 3; ++step) {
+                optimizer.zero_grad();
+                filled({3}, step, 3).mul(local[0]).mul(local[1]).tanh().sum().backward();
+                optimizer.step();
+            }
+            INFO("w of rank " << rank << " after three steps");
+            CHECK(same(elements(own), elements(local[static_cast<std::size_t>(rank)])));
+        });
+        CHECK(run.passed);
+    });
+}
+
 TEST_CASE("steps are those of the local optimizer, to the last bit") {
     for (const Options& options : kOptimizers) {
         owners([&](Owners& all) {
@@ -386,44 +426,5 @@ TEST_CASE("an owner that has died is an error that names it, when all others hav
         CHECK(error.starts_with("rank 1 has died"));
         all.has_gradient = [](ContextId, int owner, std::size_t) { return owner != 1; };
         CHECK(all.have_stepped({}, {1}));
-    });
-}
-
-TEST_CASE("on processes forward, backward and step across ranks train as one process does") {
-    on_one([] {
-        const Options options = {.rate = 0.01, .momentum = 0.5};
-        const auto weights = [](int rank) { return filled({3}, rank, 9).requires_grad_(); };
-        const Tensors local = {weights(0), weights(1)};
-        nn::Optimizer optimizer(options, local);
-        for (int step = 0; step < 3; ++step) {
-            optimizer.zero_grad();
-            filled({3}, step, 3).mul(local[0]).mul(local[1]).tanh().sum().backward();
-            optimizer.step();
-        }
-        const Processes run = on_transport(2, [&](Transport& transport, int rank, int) {
-            SteadyClock clock;
-            RpcAgent agent(transport, 1, clock);
-            DistAutograd autograd(agent);
-            ParameterOwner owner(agent, [&](ContextId id) { return autograd.gradients(id); });
-            const at::Tensor own = weights(rank);
-            owner.add("w", own);
-            autograd.define("layer", [&](const Tensors& in) {
-                return Tensors{in[0].mul(own).tanh()};
-            });
-            if (rank == 0) {
-                DistributedOptimizer distributed(agent, options, {{0, "w"}, {1, "w"}});
-                for (int step = 0; step < 3; ++step) {
-                    const ContextId context = autograd.new_context();
-                    const at::Tensor h = filled({3}, step, 3).mul(own);
-                    autograd.backward(context, {autograd.call(1, "layer", {h})[0].sum()});
-                    distributed.step(context);
-                    autograd.release(context);
-                }
-            }
-            agent.shutdown();
-            INFO("w of rank " << rank << " after three steps");
-            CHECK(same(elements(own), elements(local[static_cast<std::size_t>(rank)])));
-        });
-        CHECK(run.passed);
     });
 }
