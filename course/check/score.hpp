@@ -14,8 +14,8 @@ struct ScoreOptions {
     std::uint64_t seed = 1;  // which
 };
 
-/// Tries changes in the place of each answer, and prints each change that passes, at once, and the counts. Left out are changes that do not
-/// compile, that make the reference's object code or another change's, and those that are known as equal programs.
+/// Tries changes in the place of each answer, prints each that passes as soon as it does, and then the counts. Left out are changes
+/// that do not compile, that make the reference's object code or another change's, and those that are known as equal programs.
 /// Returns the exit status: kFailed where one passes, or an exercise cannot be scored; kSkipped where the tool is not there.
 int score(
     Context& context, const std::vector<const Exercise*>& exercises, const ScoreOptions& options

@@ -5,29 +5,14 @@
 #include <sstream>
 #include <system_error>
 
-#include "course/build/failed.hpp"
-#include "course/process/error.hpp"
-#include "course/process/subprocess.hpp"
+#include "course/vet/tool.hpp"
 
 namespace dist::cli {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-Ended start(const Context& context, const std::vector<std::string>& command) {
-    RunOptions options;
-    options.folder = context.build_folder();
-    options.environment = {{"LC_ALL", "C"}};
-    Ended ended = run(context, command, options);
-    refuse_full_disk(context, ended.output);
-    return ended;
-}
-
-}  // namespace
-
 Layout layout_of(const Context& context, const fs::path& object) {
-    const Ended ended = start(context, {"objdump", "-h", "-t", "-w", object.string()});
+    const Ended ended = run_tool(context, {"objdump", "-h", "-t", "-w", object.string()});
     Layout layout;
     layout.cut = ended.cut;
     std::istringstream lines(ended.output);
@@ -59,24 +44,11 @@ Layout layout_of(const Context& context, const fs::path& object) {
 
 namespace {
 
-/// What a tool says of a file that was built.
-/// Errors  CommandError where it cannot read it
-std::string output_of(const Context& context, const std::vector<std::string>& command) {
-    const Ended ended = start(context, command);
-    if (!ended.ok() && !ended.cut) {
-        const std::string line = ended.output.substr(0, ended.output.find('\n'));
-        throw CommandError(
-            exit_status::kOurs, command.front() + " cannot read what was built: " + line
-        );
-    }
-    return ended.output;
-}
-
 /// In which file the code of an address begins, by name. A linked file has one function an address, an object has not.
 std::map<unsigned long, std::string> files_of_code(const Context& context, const fs::path& linked) {
     std::map<unsigned long, std::string> files;
     std::istringstream lines(
-        output_of(context, {"readelf", "--debug-dump=decodedline", "--wide", linked.string()})
+        output_of_tool(context, {"readelf", "--debug-dump=decodedline", "--wide", linked.string()})
     );
     for (std::string line; std::getline(lines, line);) {  // "vector.tcc   123   0x5cc0   x"
         std::istringstream words(line);
@@ -95,7 +67,7 @@ std::map<unsigned long, std::string> files_of_code(const Context& context, const
 
 std::set<std::string> from_headers(const Context& context, const Built& built) {
     const std::string linked = built.object.string() + ".alone";
-    start(
+    run_tool(
         context, {"ld", "-shared", "--noinhibit-exec", "--defsym=__dso_handle=0", "-o", linked,
                   built.object.string()}
     );
@@ -103,7 +75,7 @@ std::set<std::string> from_headers(const Context& context, const Built& built) {
     const std::string own = built.source.filename().string();
     std::set<std::string> names;
     std::istringstream lines(
-        output_of(context, {"nm", "--line-numbers", "--extern-only", "--defined-only", linked})
+        output_of_tool(context, {"nm", "--line-numbers", "--extern-only", "--defined-only", linked})
     );
     for (std::string line; std::getline(lines, line);) {  // "5cc0 W name\t/usr/include/x.hpp:14"
         std::istringstream words(line);

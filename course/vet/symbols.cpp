@@ -10,9 +10,8 @@
 #include <regex>
 #include <sstream>
 
-#include "course/process/error.hpp"
-#include "course/process/subprocess.hpp"
 #include "course/vet/names.hpp"
+#include "course/vet/tool.hpp"
 
 namespace dist::cli {
 namespace {
@@ -164,22 +163,11 @@ std::vector<Symbol> symbols_of(
     for (const std::filesystem::path& object : objects) {
         command.push_back(object.string());
     }
-    RunOptions options;
-    options.folder = context.build_folder();
-    options.environment = {{"LC_ALL", "C"}};
-    const Ended ended = run(context, command, options);
-    if (!ended.ok()) {
-        throw CommandError(
-            exit_status::kOurs,
-            "nm cannot read what was built: " + ended.output.substr(0, ended.output.find('\n'))
-        );
-    }
     std::vector<Symbol> symbols;
-    std::istringstream lines(ended.output);
+    std::istringstream lines(output_of_tool(context, command));
     for (std::string line; std::getline(lines, line);) {
         const std::size_t space = line.find(' ');
         if (space != std::string::npos && space + 1 < line.size() && line.back() != ':') {
-            // a library's names have versions: "memcpy@@GLIBC_2.14"
             const std::size_t end = std::min(space, line.find('@'));
             symbols.push_back({line.substr(0, end), line[space + 1]});
         }

@@ -14,6 +14,7 @@
 #include "course/vet/layout.hpp"
 #include "course/vet/symbols.hpp"
 #include "course/vet/text.hpp"
+#include "course/vet/tool.hpp"
 
 namespace dist::cli {
 namespace {
@@ -40,11 +41,9 @@ std::string why_not_included(const Context& context, const Built& built, const f
 
 /// In which line a file asks for a name, by the compiler's own notes; empty when it has none.
 std::string line_that_needs(const Context& context, const Built& built, const std::string& name) {
-    RunOptions options;
-    options.folder = context.build_folder();
-    const Ended ended =
-        run(context, {"nm", "--line-numbers", "--undefined-only", built.object.string()}, options);
-    std::istringstream lines(ended.output);
+    std::istringstream lines(
+        output_of_tool(context, {"nm", "--line-numbers", "--undefined-only", built.object.string()})
+    );
     for (std::string line; std::getline(lines, line);) {
         const std::size_t at = line.find(" " + name + "\t");
         if (at != std::string::npos) {

@@ -5,7 +5,6 @@
 #include <ATen/ops/full.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <stdexcept>

@@ -57,7 +57,7 @@ TEST_CASE("a program's output, status and environment come back") {
 
 TEST_CASE("a program that runs too long is ended, with its children") {
     RunOptions options;
-    options.time_limit_s = 2;  // a busy machine takes half of one to get to the echo
+    options.time_limit_s = 2;  // time enough for the echo on a busy machine
     const Ended ended = run(context(), {"sh", "-c", "sleep 60 & echo $!; wait"}, options);
     CHECK(ended.timed_out);
     CHECK(ended.seconds < 5);
