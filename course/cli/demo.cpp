@@ -13,7 +13,7 @@
 namespace dist::cli {
 namespace {
 
-struct Part {
+struct DemoPart {
     std::string heading;
     std::vector<std::string> command;
     int expected_status;
@@ -21,7 +21,7 @@ struct Part {
 
 constexpr const char* kLog = ".shardlings/demo.jsonl";
 
-std::vector<Part> parts() {
+std::vector<DemoPart> parts() {
     return {
         {"This machine: what the course found", {"doctor"}, exit_status::kDone},
         {"A ring all-reduce, tested on four processes: the sum, and the bytes each one sends",
@@ -50,7 +50,7 @@ constexpr const char* kNext =
     "  notebooks_md/           the lessons, one for each chapter\n";
 
 // Errors  Interrupted
-bool show(Context& context, const Part& part, std::size_t number, std::size_t total) {
+bool show(Context& context, const DemoPart& part, std::size_t number, std::size_t total) {
     const bool colours = use_colours();
     const std::string heading = fmt::format("{} of {}  {}", number, total, part.heading);
     fmt::print("\n{}\n", paint(heading, Colour::bold, colours));
@@ -87,7 +87,7 @@ void print_log(const Context& context) {
 
 void demo(Context& context) {
     ensure_torch(context);
-    const std::vector<Part> all = parts();
+    const std::vector<DemoPart> all = parts();
     std::size_t good = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
         good += show(context, all[i], i + 1, all.size()) ? 1U : 0U;

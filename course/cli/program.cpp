@@ -12,7 +12,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "course/cli/command.hpp"
 #include "course/manifest/manifest.hpp"
 #include "course/process/error.hpp"
 #include "course/process/screen.hpp"
@@ -22,7 +21,7 @@
 namespace dist::cli {
 namespace {
 
-void add_commands(CLI::App& app, Context& context) {
+void add_commands(CLI::App& app, Context& context, std::span<const AddCommand> commands) {
     app.require_subcommand(1);
     app.fallthrough();
     app.add_flag(
@@ -36,10 +35,7 @@ void add_commands(CLI::App& app, Context& context) {
         ->group("For authors")
         ->check(CLI::IsMember({"release", "debug", "cuda"}));
     Command program(&app);
-    for (const auto add : {add_watch,    add_run,   add_list,   add_hint,   add_ask,   add_solution,
-                           add_diff,     add_reset, add_verify, add_doctor, add_trace, add_bench,
-                           add_simulate, add_prove, add_train,  add_launch, add_plot,  add_book,
-                           add_demo,     add_test,  add_check,  add_grade}) {
+    for (const AddCommand add : commands) {
         add(program, context);
     }
 }
@@ -114,7 +110,7 @@ void complain(const std::string& text) {
 
 }  // namespace
 
-int run_program(int argc, char** argv) {
+int run_program(int argc, char** argv, std::span<const AddCommand> commands) {
     Context context;
     const char* root = std::getenv("SHARDLINGS_ROOT");
     context.root = root != nullptr ? std::filesystem::path(root) : std::filesystem::current_path();
@@ -125,7 +121,7 @@ int run_program(int argc, char** argv) {
         "shardlings"
     );
     try {
-        add_commands(app, context);
+        add_commands(app, context, commands);
         context.status = obey(app, context, argc, argv);
         flush_output();
     } catch (const CommandError& error) {

@@ -55,7 +55,7 @@ std::vector<std::size_t> sizes_of(const std::string& text) {
 
 /// The exercise whose code is the row `mine`: NAME, unless it is a collective and nothing is to take its exercise's place;
 /// for `mine` among the algorithms of all_reduce the one that the bench shows, too.
-std::string exercise_of(
+std::string exercise_to_simulate(
     const SimulateArguments& arguments, bool names_mine, const Manifest& manifest
 ) {
     const bool is_collective =
@@ -86,7 +86,7 @@ Simulation read_arguments(
         wanted.peers.clear();
     }
     wanted.ours = arguments.algorithms.empty() || !wanted.algorithms.empty();
-    wanted.mine = exercise_of(arguments, names_mine, read_manifest(context.root));
+    wanted.mine = exercise_to_simulate(arguments, names_mine, read_manifest(context.root));
     wanted.collective = wanted.mine.empty() ? arguments.name : "";
     if (wanted.collective == "barrier") {
         wanted.sizes_bytes = {sizeof(float)};  // it moves none

@@ -142,9 +142,9 @@ GptSearch search_or_say_why(const GptTraining& training, const GptChoice& choice
     return search;
 }
 
-void print(const Context& context, const std::string& json, const std::string& table) {
+void print(const Context& context, const std::string& document, const std::string& table) {
     if (context.json) {
-        fmt::print("{}", json);
+        fmt::print("{}", document);
     } else {
         print_folded(table);
     }

@@ -17,7 +17,7 @@ using harness::Phase;
 
 /// A test that ended like that on its worst rank; `stopped` alone accuses nobody, so that nothing is
 /// known.
-State state_of(Outcome outcome) {
+State as_state(Outcome outcome) {
     switch (outcome) {
         case Outcome::pass:
             return State::pass;
@@ -180,7 +180,7 @@ TestResult merge(const std::string& name, const std::vector<const Record*>& reco
             test.ranks = std::max(test.ranks, record.ranks);
         }
     }
-    test.status = state_of(worst);
+    test.status = as_state(worst);
     for (std::size_t r = 0; r < records.size(); ++r) {
         // idle ranks of a smaller world have nothing to tell
         if (static_cast<int>(r) < test.ranks) {

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostWaiting = 4;
-constexpr int kLookEveryMs = 20;
+constexpr int kHostLookEveryMs = 20;
 constexpr double kStopS = 4;  // an answer that is called off takes to end
 
 /// The folder of one answer in that of the job: gone with it.
@@ -146,7 +146,7 @@ class SharedJobs::Job {
         std::optional<Clock::time_point> stopped;
         bool interrupts = false;
         for (int tried = board_->tried; tried < number_; tried = board_->tried) {
-            harness::wait_while(board_->tried, tried, kLookEveryMs);
+            harness::wait_while(board_->tried, tried, kHostLookEveryMs);
             if (!lives()) {
                 go_on_unless_interrupted();
                 return std::nullopt;

@@ -17,6 +17,11 @@ add_test(NAME cli_full_disk COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cli_full_disk_te
 set_tests_properties(cli_full_disk PROPERTIES LABELS cli SKIP_RETURN_CODE 77
   ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
 
+# The words of the first hour, in either program.
+add_test(NAME cli_first_words COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/first_words_test.sh
+  $<TARGET_FILE:shardlings_first> $<TARGET_FILE:shardlings_cli>)
+set_tests_properties(cli_first_words PROPERTIES LABELS cli ENVIRONMENT SHARDLINGS_ROOT=${PROJECT_SOURCE_DIR})
+
 # Jobs of one user do not meet where MPI keeps its session.
 add_test(NAME cli_sessions COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/sessions_test.sh $<TARGET_FILE:shardlings_cli>)
 set_tests_properties(cli_sessions PROPERTIES LABELS cli TIMEOUT 300)
@@ -26,9 +31,9 @@ add_test(NAME cli_ask COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ask_test.sh $<TARGET_F
 set_tests_properties(cli_ask PROPERTIES LABELS cli)
 
 # list and watch in real terminals.
-add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh $<TARGET_FILE:shardlings_cli>)
+add_test(NAME cli_terminal COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/terminal_test.sh $<TARGET_FILE:shardlings_first>)
 set_tests_properties(cli_terminal PROPERTIES LABELS cli SKIP_RETURN_CODE 77 TIMEOUT 300)
-add_dependencies(cli_test shardlings_cli)
+add_dependencies(cli_test shardlings_cli shardlings_first)
 
 # Answers that share a job.
 add_executable(shared_job_test EXCLUDE_FROM_ALL shared_job_test.cpp)
