@@ -103,19 +103,17 @@ std::vector<Series> series_of(
     }
     series.trials.push_back({{exercise.solution(), State::pass, "", {}}, "solution", options.seeds}
     );
-    if (options.mutants || options.quick) {
-        std::vector<Case> mutants = read_cases(context, exercise.mutants());
-        const State right = State::pass;
-        std::vector<Case> alternatives = read_cases(context, exercise.alternatives(), &right);
-        const std::size_t all = mutants.size() + alternatives.size();
-        if (options.quick && mutants.size() > 1) {
-            mutants.resize(1);
-            alternatives.clear();
-        }
+    std::vector<Case> mutants = read_cases(context, exercise.mutants());
+    const State right = State::pass;
+    std::vector<Case> alternatives = read_cases(context, exercise.alternatives(), &right);
+    const std::size_t all = mutants.size() + alternatives.size();
+    if (options.mutants) {
         keep_share(alternatives, options.share, keep_share(mutants, options.share, 0));
-        series.left_out = all - mutants.size() - alternatives.size();
         add(series.trials, "mutant", mutants);
         add(series.trials, "alternative", alternatives);
+        series.left_out = all - mutants.size() - alternatives.size();
+    } else {
+        series.left_out = all;
     }
     if (!exercise.for_gpu()) {
         series.host = options.alone ? "" : host_of(context, series.program);

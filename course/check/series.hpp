@@ -32,7 +32,7 @@ struct Series {
     std::vector<Trial> trials;
     std::vector<std::string> missing;  // parts that the exercise lacks
     std::string not_here;              // why none can run on this machine; empty: they can
-    std::size_t left_out = 0;          // trials that a quick check, or a share, does without
+    std::size_t left_out = 0;          // answers, wrong and right, that are not asked for
     std::string host;  // what starts the jobs that its trials share; empty: each has its own
 };
 
@@ -53,7 +53,6 @@ Share share_named(const std::string& text);
 struct SeriesOptions {
     bool stubs = true;
     bool mutants = false;
-    bool quick = false;  // of the wrong answers the first alone, and no alternatives
     bool alone = false;  // no answer shares a job with another
     int seeds = 1;
     Share share;

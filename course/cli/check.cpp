@@ -339,8 +339,7 @@ int check_command(Context& context, const CheckArguments& arguments) {
     options.alone = options.alone || arguments.how.all_tests;
     std::vector<Series> series;
     for (const SelfTest& self_test : manifest.self_tests) {
-        if (asked(self_test.program) ||
-            (arguments.names.empty() && (arguments.series.mutants || arguments.series.quick))) {
+        if (asked(self_test.program) || arguments.names.empty()) {
             series.push_back(series_of(context, self_test, options));
         }
     }
@@ -380,9 +379,6 @@ void add_check(Command& app, Context& context) {
     command.add_flag(
         "--show", arguments->show,
         "With --mutant: print the difference that it is, and do not try it"
-    );
-    command.add_flag(
-        "--quick", arguments->series.quick, "Try only the first wrong answer of each exercise"
     );
     command.add_option(
         "--share", arguments->share,

@@ -89,8 +89,8 @@ std::vector<Part> quick_parts(const Context& context) {
     return {
         unit_tests(context, "quick"),
         {"check",
-         "Every exercise: stub, solution, one wrong answer; every verdict that a test can have",
-         {self, "check", "--quick", "--json"},
+         "Every exercise: stub and solution; every verdict that a test can have",
+         {self, "check", "--json"},
          Document::check}};
 }
 
