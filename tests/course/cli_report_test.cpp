@@ -260,6 +260,29 @@ TEST_CASE("a later failure keeps its line of context") {
     CHECK(in_one_line(test) == "rank 0: index 0: expected 1, got 2");
 }
 
+TEST_CASE("a check that only names a value with a sentence of its own is not repeated") {
+    TestResult test;
+    test.status = State::fail;
+    test.per_rank = {standing(0, Phase::absent)};
+    const auto shown = [&](const Failure& failure) {
+        test.per_rank[0].failures = {failure};
+        return in_full(test);
+    };
+    const std::string told = "index 0: expected 1, got 2";
+    CHECK(
+        shown({"CHECK( result )", told, "tests/harness/words/p.cpp", 7, {}}) ==
+        "rank 0: " + told + "\n"
+    );
+    CHECK(shown({"CHECK( result )", told, "tests/01_x/t_test.cpp", 7, {}}
+    ).starts_with("t_test.cpp:7\nrank 0"));
+    for (const auto* check : {"CHECK( is_sorted )", "CHECK( sent == 2 )", "CHECK( same(a, b) )"}) {
+        CHECK(
+            has(shown({check, "false", "tests/harness/words/p.cpp", 7, {}}),
+                std::string(check) + "   p.cpp:7")
+        );
+    }
+}
+
 TEST_CASE("a hang says what the test said of the call, once") {
     TestResult test;
     test.status = State::hang;
