@@ -58,6 +58,13 @@ class Stuck {
     std::optional<Clock::time_point> over_since_;
 };
 
+/// The harness's own processes: a busy machine may end mpirun before them. The one that they were forked from is their parent.
+bool belongs_to_ranks(const harness::Board& board, int ranks, pid_t pid) {
+    return std::any_of(board.slot, board.slot + ranks, [pid](const harness::Slot& slot) {
+        return slot.pid == pid || slot.watcher == pid || slot.proxy == pid;
+    });
+}
+
 /// What holds for all answers that a job tries.
 Environment job_environment(const Program& program, int ranks, const fs::path& folder) {
     Environment environment = mpi_environment(ranks, Purpose::test);
@@ -197,6 +204,9 @@ Start start_of(
     start.options.time_limit_s = options.wall_limit_s;
     start.options.watch = [&context, &board](const std::string&, double) { tell(context, board); };
     start.options.over = Stuck(board, ranks);
+    start.options.is_known = [&board, ranks](pid_t pid) {
+        return belongs_to_ranks(board, ranks, pid);
+    };
     if (options.sandbox != nullptr) {
         enter_sandbox(context, program, executable, *options.sandbox, folder.path(), start);
     }

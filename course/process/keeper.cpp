@@ -23,63 +23,99 @@ using Clock = std::chrono::steady_clock;
 
 // between asking a program to end and ending it; an mpirun that has no time leaves files behind
 constexpr auto kGrace = std::chrono::seconds(4);
+// what the program has started may end by itself after it: where ranks were many and cores are few, that takes a while
+constexpr auto kAfterwards = std::chrono::seconds(4);
 constexpr long kLookEveryNs = 25'000'000;
 constexpr int kMostScans = 200;  // each ends what was started during the one before
 
 // A keeper is the copy of a process that may have threads. It allocates memory all the same: glibc
 // leaves the heap of such a copy in order.
 
-/// The parent of a process; 0: it is gone.
-pid_t parent_of(const fs::path& process) {
+/// What /proc says of a process: its parent, 0 where it is gone; and 'Z' where it has ended and nobody has asked how.
+struct Seen {
+    pid_t parent = 0;
+    char state = 'Z';
+};
+
+Seen look_at(const fs::path& process) {
     std::ifstream file(process / "stat");
     std::string stat;
     std::getline(file, stat);
     // "PID (NAME) STATE PARENT ...", and the name may hold anything
     const std::size_t name_end = stat.rfind(") ");
-    return name_end == std::string::npos ? 0 : std::atoi(stat.c_str() + name_end + 4);
+    return name_end == std::string::npos
+               ? Seen{}
+               : Seen{std::atoi(stat.c_str() + name_end + 4), stat[name_end + 2]};
 }
 
-std::vector<pid_t> children(const std::set<pid_t>& spared) {
-    std::vector<pid_t> found;
+struct Child {
+    pid_t pid;
+    bool counts;  // it has not ended by itself, and is neither known nor the parent of one that is
+};
+
+std::vector<Child> children(const std::set<pid_t>& spared, const IsKnown& is_known) {
+    std::vector<Child> found;
+    std::set<pid_t> ours;
     std::error_code gone;
     for (const auto& process : fs::directory_iterator("/proc", gone)) {
         const pid_t pid = std::atoi(process.path().filename().c_str());
-        if (pid > 0 && parent_of(process.path()) == getpid() && !spared.contains(pid)) {
-            found.push_back(pid);
+        const Seen seen = pid > 0 ? look_at(process.path()) : Seen{};
+        if (seen.parent == getpid() && !spared.contains(pid)) {
+            found.push_back({pid, seen.state != 'Z'});
         }
+        if (pid > 0 && is_known && is_known(pid)) {
+            ours.insert({pid, seen.parent});
+        }
+    }
+    for (Child& child : found) {
+        child.counts = child.counts && !ours.contains(child.pid);
     }
     return found;
 }
 
 /// Ends the children of this process, but for those that are spared, and theirs as they fall to it.
-/// Returns how many there were.
-int end_children(const std::set<pid_t>& spared = {}) {
+/// Returns how many of them count.
+int end_children(const std::set<pid_t>& spared = {}, const IsKnown& is_known = nullptr) {
     int ended = 0;
     for (int i = 0; i < kMostScans; ++i) {
-        pid_t reaped = 1;  // those that had ended already are not counted
+        pid_t reaped = 1;
         while (spared.empty() && reaped > 0) {
             reaped = waitpid(-1, nullptr, WNOHANG);
         }
         if (reaped < 0) {
             break;  // the usual case: there is none
         }
-        const std::vector<pid_t> found = children(spared);
+        const std::vector<Child> found = children(spared, is_known);
         if (found.empty()) {
             break;
         }
-        for (const pid_t pid : found) {
-            kill(pid, SIGKILL);
+        for (const Child& child : found) {
+            kill(child.pid, SIGKILL);
+            ended += child.counts ? 1 : 0;
         }
-        for (const pid_t pid : found) {
-            waitpid(pid, nullptr, 0);
+        for (const Child& child : found) {
+            waitpid(child.pid, nullptr, 0);
         }
-        ended += static_cast<int>(found.size());
     }
     return ended;
 }
 
+/// Reaps the children of this process as they end, until none is left or the time is over.
+void let_children_end() {
+    const auto begin = Clock::now();
+    const timespec nap = {0, kLookEveryNs / 5};
+    pid_t reaped = waitpid(-1, nullptr, WNOHANG);
+    while (reaped >= 0 && Clock::now() - begin < kAfterwards) {
+        if (reaped == 0) {
+            nanosleep(&nap, nullptr);
+        }
+        reaped = waitpid(-1, nullptr, WNOHANG);
+    }
+}
+
 /// Waits for the program, and reaps whatever else ends before it. Returns the program's status.
-int await(pid_t program, const sigset_t& awaited) {
+/// `at_once`  whether it was to end without a word.
+int await(pid_t program, const sigset_t& awaited, bool& at_once) {
     int result = -1;
     bool asked = false;
     Clock::time_point asked_at;
@@ -87,6 +123,7 @@ int await(pid_t program, const sigset_t& awaited) {
         const timespec wait = {asked ? 0 : 1, asked ? kLookEveryNs : 0};
         const int signal = sigtimedwait(&awaited, nullptr, &wait);
         if (signal == SIGUSR1) {
+            at_once = true;
             kill(-program, SIGKILL);
         } else if (signal > 0 && signal != SIGCHLD && !asked) {
             kill(-program, SIGTERM);
@@ -105,7 +142,9 @@ int await(pid_t program, const sigset_t& awaited) {
     return result;
 }
 
-[[noreturn]] void keep(const std::function<void()>& become, int report, pid_t command) {
+[[noreturn]] void keep(
+    const std::function<void()>& become, int report, const IsKnown& is_known, pid_t command
+) {
     setpgid(0, 0);  // Ctrl-C is for the command, which then says what to do
     sigset_t before;
     sigset_t awaited;
@@ -134,8 +173,12 @@ int await(pid_t program, const sigset_t& awaited) {
     Kept kept{-1, 0};
     if (program > 0) {
         setpgid(program, program);  // here too: whoever comes first
-        kept.status = await(program, awaited);
-        kept.left = end_children();
+        bool at_once = false;
+        kept.status = await(program, awaited, at_once);
+        if (!at_once) {
+            let_children_end();
+        }
+        kept.left = end_children({}, is_known);
     }
     _exit(write(report, &kept, sizeof kept) == sizeof kept ? 0 : 1);
 }
@@ -154,12 +197,12 @@ Keepers& keepers() {
 
 }  // namespace
 
-pid_t fork_keeper(const std::function<void()>& become, int report) {
+pid_t fork_keeper(const std::function<void()>& become, int report, const IsKnown& is_known) {
     const std::lock_guard lock(keepers().mutex);
     const pid_t command = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-        keep(become, report, command);
+        keep(become, report, is_known, command);
     }
     if (pid > 0) {
         keepers().live.insert(pid);

@@ -16,13 +16,19 @@ namespace dist::cli {
 /// What a keeper says when all has ended.
 struct Kept {
     int status = 0;  // as waitpid gives it; negative: there was no fork
-    int left = 0;    // processes that outlived the program, and were ended
+    int left = 0;    // processes that outlived the program, were not known, and were ended
 };
+
+/// Whether a process is one of the caller's own, which may outlive the program.
+using IsKnown = std::function<bool(pid_t)>;
 
 /// Forks a keeper. It turns a process of its own group into the program by `become`, waits until that
 /// has ended, ends what is left, writes a Kept to `report`, and exits. SIGTERM to the keeper, or the
 /// end of this process, ends the program: kindly, then not. SIGUSR1 ends it at once. Returns -1 where there is no fork.
-pid_t fork_keeper(const std::function<void()>& become, int report);
+/// Known processes, and their parents, are ended as others are, and not counted.
+pid_t fork_keeper(
+    const std::function<void()>& become, int report, const IsKnown& is_known = nullptr
+);
 
 /// To be called when a keeper has ended. Where somebody killed it, what it kept has fallen to this
 /// process, and is ended.

@@ -109,7 +109,7 @@ pid_t start(
             execvpe(argv[0], argv.data(), envp.data());
         }
     };
-    const pid_t keeper = fork_keeper(become, report);
+    const pid_t keeper = fork_keeper(become, report, options.is_known);
     if (keeper < 0) {
         throw CommandError(exit_status::kOurs, fmt::format("fork: {}", std::strerror(errno)));
     }

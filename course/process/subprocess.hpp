@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct RunOptions {
     std::function<void(const std::string& output, double seconds)> watch = nullptr;
     /// Asked often: true when nothing more can come of it. It is ended then, whatever it waits for.
     std::function<bool()> over = nullptr;
+    /// Which processes are the caller's own: they may outlive the command, and are not counted among those left.
+    std::function<bool(pid_t)> is_known = nullptr;
     bool at_once = false;  // when it is over, or on Ctrl-C, it is ended without being asked
 };
 
@@ -30,7 +33,7 @@ struct Ended {
     bool timed_out = false;
     bool called_off = false;  // by RunOptions::over
     bool killed = false;      // by a signal, and not from here
-    int left_processes = 0;   // that outlived it; they were ended
+    int left_processes = 0;   // that outlived it, and were not known; they were ended
     std::string output;       // standard output and standard error, in the order written
     bool cut = false;         // it wrote more than the 8 MB that are kept
     double seconds = 0;

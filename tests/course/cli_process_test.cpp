@@ -65,9 +65,10 @@ TEST_CASE("a program that runs too long is ended, with its children") {
 }
 
 TEST_CASE("what a program leaves behind is ended with it and counted, whatever it made of itself") {
-    const auto left_by = [](const std::string& daemon) {
+    RunOptions options;
+    const auto left_by = [&](const std::string& daemon) {
         const Ended ended =
-            run(context(), {"bash", "-c", daemon + " >&- 2>&- & echo $!; disown; exit 3"});
+            run(context(), {"bash", "-c", daemon + " >&- 2>&- & echo $!; disown; exit 3"}, options);
         CHECK(ended.status == 3);
         CHECK_FALSE(lives(ended.output));
         return ended.left_processes;
@@ -76,6 +77,16 @@ TEST_CASE("what a program leaves behind is ended with it and counted, whatever i
     CHECK(left_by("setsid sleep 60") == 1);
     CHECK(left_by("env -i setsid sleep 60") == 1);
     CHECK(run(context(), {"sh", "-c", "sleep 0.1 & wait"}).left_processes == 0);
+    CHECK(left_by("sleep 0.2") == 0);  // ends by itself
+    const auto command_of = [](pid_t pid) {
+        std::string name;
+        std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+        return name;
+    };
+    options.is_known = [&](pid_t pid) { return command_of(pid) == "sleep"; };
+    CHECK(left_by("sleep 60") == 0);
+    CHECK(left_by("bash -c 'sleep 60 & wait'") == 0);  // and its parent
+    CHECK(left_by("sh -c 'kill -STOP $$'") == 1);
 }
 
 TEST_CASE("a process that falls to the keeper, and ends it, is ended; other programs are not") {
