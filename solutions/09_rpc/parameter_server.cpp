@@ -57,7 +57,7 @@ struct SynchronousTable::State {
 };
 
 void SynchronousTable::State::take_step() {
-    Row mean(row.size(), -0.0F);  // which changes no number that is added to it
+    Row mean(row.size());
     for (std::optional<Row>& gradient : gradients) {
         std::ranges::transform(mean, *gradient, mean.begin(), std::plus());
         gradient.reset();
