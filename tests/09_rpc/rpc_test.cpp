@@ -1,5 +1,5 @@
 // What an agent must do: calls there and back, in any order, nested, and what becomes of them when something goes wrong.
-// Ranks are threads of a virtual time, then ranks of MPI, then processes of which one is killed.
+// Ranks are threads of a virtual time, then processes of which one is killed.
 #include "exercises/09_rpc/rpc.hpp"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "course/runtime/mpi_transport.hpp"
 #include "course/runtime/seeded.hpp"
 #include "tests/09_rpc/rpc_place.hpp"
 #include "tests/harness/harness.hpp"
@@ -38,7 +37,7 @@ void ends_at(RpcPlace& me, const RpcFuture& call, Ms when, const std::string& ho
     );
 }
 
-/// Each rank of worlds of these sizes does this.
+/// Each rank of worlds of these sizes does this, and shuts its agent down.
 void play(
     const std::vector<int>& sizes,
     Ms slowest,
@@ -47,7 +46,11 @@ void play(
 ) {
     worlds(sizes, [&](World& world) {
         world.slowest = slowest;
-        world.play<RpcPlace>(body, at);
+        const auto all = [&](RpcPlace& me) {
+            body(me);
+            me.agent->shutdown();
+        };
+        world.play<RpcPlace>(all, at);
     });
 }
 
@@ -117,7 +120,6 @@ TEST_CASE("rpc: sync and async calls bring what the function returns, from each 
             }
             must_be(end_of(*me.agent, other), "answer: " + value + "b", "what test waits for");
         }
-        me.agent->shutdown();
     });
 }
 
@@ -144,7 +146,6 @@ TEST_CASE("rpc: a call to oneself takes no message, and runs while the rank wait
         must(me.agent->test(failed), "test() of a call that has failed has to be true");
         must_be(end_of(*me.agent, failed), "RemoteError of rank 0, fail: no", "a call to oneself");
         must(me.world.messages() == 0, "a call to oneself sends a message");
-        me.agent->shutdown();
     });
 }
 
@@ -160,7 +161,11 @@ TEST_CASE("rpc: functions call their callers back, and all ranks each other at t
             expected += text((me.rank + hop) % me.p);
         }
         must_be(me.call(next, "down", "4"), expected, "all ranks call the next one, and so on:");
-        me.agent->shutdown();
+        const std::string much(200'000, 'x');
+        const bool comes_back = me.call(next, "echo", much) == "answer: " + much;
+        must(
+            comes_back, "all ranks call the next one with 200,000 bytes: something else comes back"
+        );
     });
 }
 
@@ -186,7 +191,6 @@ TEST_CASE("rpc: answers come in any order, and reach their own callers") {
                 me.held.erase(next);
             }
         }
-        me.agent->shutdown();
     });
 }
 
@@ -202,7 +206,7 @@ TEST_CASE("rpc: what one rank calls on another begins there in the order of its 
                 me.begin(1, "note", std::string(one % 2 == 0 ? 10 : 100'000, one));
             }
             me.sleep(me.rank == 1 ? busy : 0ms);
-            me.agent->shutdown();
+            me.serve_until([&] { return me.rank == 0 || order.size() == 8; });
             must_be(order, me.rank == 1 ? "abcdefgh" : "", "the order in which calls begin");
         });
     }
@@ -214,20 +218,12 @@ TEST_CASE("rpc: two agents on one transport have groups of their own, and do not
         other.define("echo", [](int, std::span<const std::byte> arguments) {
             return to_bytes("second " + to_text(arguments));
         });
-        if (me.rank == 0) {
-            me.begin(1, "echo", "a");
-            const RpcFuture first = me.begin(1, "echo", "b", 1000ms);
-            const RpcFuture second = other.rpc_async(1, "echo", to_bytes("c"), 1000ms);
-            must_be(end_of(*me.agent, first), "answer: b", "the first agent's");
-            must_be(end_of(other, second), "answer: second c", "the second agent's");
-        }
-        while (me.rank == 1 && me.now() < 50ms) {
-            me.agent->serve();
-            other.serve();
-            me.sleep(1ms);
-        }
-        me.agent->shutdown();
+        me.begin(1 - me.rank, "echo", "a");
+        const RpcFuture first = me.begin(1 - me.rank, "echo", "b");
+        const RpcFuture second = other.rpc_async(1 - me.rank, "echo", to_bytes("c"));
         other.shutdown();
+        must_be(end_of(other, second), "answer: second c", "a call of the second agent");
+        must_be(end_of(*me.agent, first), "answer: b", "a call of the first agent");
     });
 }
 
@@ -257,7 +253,6 @@ TEST_CASE("rpc: a call costs a message there and one back, and one more each if 
                 costs(1, back, n);
             }
         }
-        me.agent->shutdown();
     });
 }
 
@@ -270,7 +265,6 @@ TEST_CASE("rpc: arguments are copied when the call begins") {
             const bool is_kept = me.agent->wait(call) == Bytes(n, std::byte{1});
             must(is_kept, "arguments that are changed after rpc_async arrive as they are now");
         }
-        me.agent->shutdown();
     });
 }
 
@@ -281,7 +275,6 @@ TEST_CASE("rpc: an answer that comes at once is not slept away") {
         }
         const bool is_quick = me.rank != 0 || me.now() <= 50ms;
         must(is_quick, "200 calls without delay take ", me.now(), ": they are slept away");
-        me.agent->shutdown();
     });
 }
 
@@ -302,7 +295,6 @@ TEST_CASE("rpc: a rank that waits for long sleeps; without a word on it the dead
         if (me.rank == 0) {
             ends_at(me, me.begin(1, "hold"), me.now() + 60'000ms, "RpcTimeout");
         }
-        me.agent->shutdown();
     });
 }
 
@@ -340,11 +332,12 @@ TEST_CASE("rpc: what a function throws is thrown here, with where it was thrown 
             }
             must_be(me.call(1, "echo", "a"), "answer: a", "a call after all these errors");
         }
-        me.agent->shutdown();
     });
 }
 
-TEST_CASE("rpc: a call ends at its own deadline; an answer that is there at the deadline counts") {
+TEST_CASE(
+    "rpc: a call ends at its own deadline; an answer that is there then counts, and no later one"
+) {
     play({2}, 1ms, [](RpcPlace& me) {
         me.hold();
         me.define("release", [&](int, const std::string&) {
@@ -382,29 +375,12 @@ TEST_CASE("rpc: a call ends at its own deadline; an answer that is there at the 
             for (const auto& [which, call] : endless) {
                 must(!me.agent->test(call), "a call with ", which, " ends after 3 s");
             }
-            must_be(me.call(1, "release"), "answer: ", "the call that answers the others");
+            const std::string release = me.call(1, "release");  // answers those that are over first
+            must_be(release, "answer: ", "the call after some whose answers come too late");
             for (const auto& [which, call] : endless) {
                 must_be(end_of(*me.agent, call), "answer: now", "a call with " + which);
             }
         }
-        me.agent->shutdown();
-    });
-}
-
-TEST_CASE("rpc: an answer that comes too late is dropped, and disturbs no other call") {
-    play({2}, 3ms, [](RpcPlace& me) {
-        me.hold();
-        if (me.rank == 0) {
-            must_begin(me.call(1, "hold", "late", 30ms), "RpcTimeout", "a call of no answer");
-            const std::string next = me.call(1, "hold", "in time");
-            must_be(next, "answer: in time", "the call after one whose answer comes too late");
-        } else {
-            me.serve_until([&] { return me.held.size() == 2; });
-            me.held[0].reply({.answer = to_bytes("late")});
-            me.serve_until(me.now() + 10ms);
-            me.held[1].reply({.answer = to_bytes("in time")});
-        }
-        me.agent->shutdown();
     });
 }
 
@@ -453,11 +429,8 @@ TEST_CASE("rpc: a function of a name that is taken, and a rank that is not there
         const std::string second = thrown_as([&] { define_echo(*me.agent); });
         must_be(second, "std::invalid_argument", "what a second function of a name throws");
         must_be(me.call(1 - me.rank, "echo", "a"), "answer: a", "a call of the first function");
-        for (const int rank : {-1, 2}) {
-            const std::string refused = refusal(me, rank);
-            must_be(refused, "std::invalid_argument", "what a call to rank -1 or 2 throws");
-        }
-        me.agent->shutdown();
+        must_be(refusal(me, -1), "std::invalid_argument", "what a call to rank -1 throws");
+        must_be(refusal(me, 2), "std::invalid_argument", "what a call to rank 2 of 2 throws");
     });
 }
 
@@ -480,7 +453,6 @@ TEST_CASE("rpc: a call is answered once") {
             must_be(second, "std::logic_error", "what a second reply throws");
             must(me.world.edge(1, 0).messages == 2, "two calls were answered by more messages");
         }
-        me.agent->shutdown();
     });
 }
 
@@ -510,64 +482,57 @@ TEST_CASE("rpc: shutdown() waits for no rank that has died") {
 }
 
 TEST_CASE("rpc: shutdown(false) ends at once, and serves nobody") {
-    play({2}, 3ms, [](RpcPlace& me) {
-        bool has_run = false;
-        me.define("run", [&](int, const std::string&) {
-            has_run = true;
-            return "";
+    worlds({2}, [](World& world) {
+        world.slowest = 3ms;
+        world.play<RpcPlace>([](RpcPlace& me) {
+            bool has_run = false;
+            me.define("run", [&](int, const std::string&) {
+                has_run = true;
+                return "";
+            });
+            if (me.rank == 0) {
+                const RpcFuture open = me.begin(1, "run");
+                me.agent->shutdown(false);
+                must(me.now() == 0ms, "shutdown(false) waits");
+                must(open->is_done, "a call is still open after shutdown(false)");
+                must_begin(end_of(*me.agent, open), "Error: ", "a call that was open then");
+                must_be(refusal(me, 1), "dist::Error", "what rpc_async throws then");
+                me.serve_until(200ms);
+                must(!has_run, "a function runs after shutdown(false)");
+            } else {
+                me.serve_until(20ms);
+                const std::string end = me.call(0, "run", "", 50ms);
+                must_begin(end, "RpcTimeout", "a call to a rank that is gone");
+                me.agent->shutdown(false);
+            }
         });
-        if (me.rank == 0) {
-            const RpcFuture open = me.begin(1, "run");
-            me.agent->shutdown(false);
-            must(me.now() == 0ms, "shutdown(false) waits");
-            must(open->is_done, "a call is still open after shutdown(false)");
-            must_begin(end_of(*me.agent, open), "Error: ", "a call that was open then");
-            must_be(refusal(me, 1), "dist::Error", "what rpc_async throws after shutdown(false)");
-            me.serve_until(200ms);
-            must(!has_run, "a function runs after shutdown(false)");
-        } else {
-            me.serve_until(20ms);
-            must_begin(me.call(0, "run", "", 50ms), "RpcTimeout", "a call to a rank that is gone");
-            me.agent->shutdown(false);
-        }
     });
 }
 
 TEST_CASE("rpc: after shutdown() calls are refused, and a late reply does nothing") {
-    play({2}, 3ms, [](RpcPlace& me) {
-        me.hold();
-        if (me.rank == 0) {
-            me.begin(1, "hold", "", 20ms);
-            me.begin(1, "hold", "", 20ms);
-        } else {
-            me.serve_until([&] { return me.held.size() == 2; });
-        }
-        me.agent->shutdown();
-        for (const int to : {0, 1}) {
-            must_be(refusal(me, to), "dist::Error", "what rpc_async throws after shutdown()");
-        }
-        me.sleep(50ms);
-        if (me.rank == 1) {
-            const long before = me.world.messages();
-            me.held[0].reply({});
-            me.agent.reset();
-            me.held[1].reply({});
-            must(me.world.messages() == before, "a reply after the end sends a message");
-        }
-    });
-}
-
-TEST_CASE("rpc on ranks of MPI: all call the next one at the same time, with long arguments") {
-    on_ranks({2, 3, 1, 4}, [](const Communicator& comm) {
-        MpiTransport transport(comm);
-        SteadyClock clock;
-        RpcAgent agent(transport, 1, clock);
-        define_echo(agent);
-        const int next = (comm.rank() + 1) % comm.size();
-        const Bytes data = message(200'000, comm.rank(), next);
-        const Bytes answer = agent.rpc_sync(next, "echo", data);
-        agent.shutdown();
-        CHECK(answer == data);
+    worlds({2}, [](World& world) {
+        world.slowest = 3ms;
+        world.play<RpcPlace>([&](RpcPlace& me) {
+            me.hold();
+            if (me.rank == 0) {
+                me.begin(1, "hold", "", 20ms);
+                me.begin(1, "hold", "", 20ms);
+            } else {
+                me.serve_until([&] { return me.held.size() == 2; });
+            }
+            me.agent->shutdown();
+            for (const int to : {0, 1}) {
+                must_be(refusal(me, to), "dist::Error", "what rpc_async throws after shutdown()");
+            }
+            me.sleep(50ms);
+            if (me.rank == 1) {
+                const long before = world.messages();
+                me.held[0].reply({});
+                me.agent.reset();
+                me.held[1].reply({});
+                must(world.messages() == before, "a reply after the end sends a message");
+            }
+        });
     });
 }
 
