@@ -45,7 +45,7 @@ struct HeartbeatSettings {
 /// dead. The first look takes no time.
 ///
 /// It keeps one receive posted for each other rank. So when it is gone, nobody uses the transport
-/// any more; which of the two is destroyed first does not matter.
+/// any more.
 ///
 /// One thread uses it, best one that does nothing else: a rank that waits in a collective makes no
 /// looks.

@@ -64,14 +64,8 @@ std::string words(const Changes& changes) {
 /// By who looks, and at whom.
 using Story = std::map<std::pair<int, int>, Changes>;
 
-/// A rank of a world. Its transport ends before its Heartbeat does.
 struct Looker : Place {
-    Looker(World& its_world, int its_rank) : Place(its_world, its_rank) {
-        clock.skew = std::chrono::hours(24 * 365) * (rank % 3 - 1);
-    }
-    ~Looker() override { line.reset(); }
-
-    std::unique_ptr<WorldTransport> line = std::make_unique<WorldTransport>(world, rank);
+    using Place::Place;
     std::unique_ptr<Heartbeat> heartbeat = {};
 };
 
@@ -137,7 +131,8 @@ class Scene {
     void live(Looker& me) {
         Rank& mine = ranks[me.rank];
         mine.place = &me;
-        me.heartbeat = std::make_unique<Heartbeat>(*me.line, kGroup, me.clock, settings_);
+        me.clock.skew = 24h * 365 * (me.rank % 3 - 1);
+        me.heartbeat = std::make_unique<Heartbeat>(me.transport, kGroup, me.clock, settings_);
         me.sleep_until(Ms(me.rank));
         while (!is_over_) {
             if (!mine.is_stopped) {
@@ -216,10 +211,10 @@ TEST_CASE("heartbeat: a rank that is heard again is alive again, at that look, e
             CHECK(posted.size() <= 1);
             CHECK(std::ranges::all_of(posted, [](const auto& one) { return one.group == kGroup; }));
         }
-        CHECK(scene.is({
-            {{0, 2}, {{510ms, suspected}, {1010ms, alive}, {1610ms, suspected}}},
-            {{1, 2}, {{511ms, suspected}, {1011ms, alive}, {1611ms, suspected}}},
-        }));
+        CHECK(scene.is(
+            {{{0, 2}, {{510ms, suspected}, {1010ms, alive}, {1610ms, suspected}}},
+             {{1, 2}, {{511ms, suspected}, {1011ms, alive}, {1611ms, suspected}}}}
+        ));
     });
 }
 
@@ -252,10 +247,7 @@ TEST_CASE("heartbeat: what has come while a process stood still is taken at its 
             scene.at(2265ms);
             must_be(scene.last(0, 1), "alive, step 5, silent for 0 ms", "rank 1 to rank 0");
         });
-        CHECK(scene.is({
-            {{0, 1}, {{2560ms, suspected}}},
-            {{1, 0}, {{501ms, suspected}}},
-        }));
+        CHECK(scene.is({{{0, 1}, {{2560ms, suspected}}}, {{1, 0}, {{501ms, suspected}}}}));
     });
 }
 
@@ -268,10 +260,7 @@ TEST_CASE("heartbeat: a clock that jumps makes no rank look dead, and the beats 
                 scene.at(505ms).ranks[0].place->clock.skew += jump;
                 scene.at(1255ms).ranks[2].is_stopped = true;  // a silence is seen all the same
             });
-            REQUIRE(scene.is({
-                {{0, 2}, {{1510ms, suspected}}},
-                {{1, 2}, {{1511ms, suspected}}},
-            }));
+            REQUIRE(scene.is({{{0, 2}, {{1510ms, suspected}}}, {{1, 2}, {{1511ms, suspected}}}}));
         });
     }
 }
@@ -355,10 +344,7 @@ TEST_CASE("heartbeat: a rank that runs ahead makes no stragglers of two or more 
     worlds({2, 3, 4, 5}, [](World& world) {
         Scene scene(world);
         scene.play(955ms, [&] { scene.at(455ms).ranks[1].step = 1000; });
-        const Story of_two = {
-            {{0, 0}, {{510ms, straggler}}},
-            {{1, 0}, {{461ms, straggler}}},
-        };
+        const Story of_two = {{{0, 0}, {{510ms, straggler}}}, {{1, 0}, {{461ms, straggler}}}};
         REQUIRE(scene.is(world.size() == 2 ? of_two : Story{}));
     });
 }
@@ -405,10 +391,7 @@ TEST_CASE(
             scene.at(195ms);
             must_be(scene.last(0, 2), "alive, no step, silent for 190 ms", "rank 2 to rank 0");
         });
-        CHECK(scene.is({
-            {{0, 2}, {{300ms, suspected}}},
-            {{1, 2}, {{301ms, suspected}}},
-        }));
+        CHECK(scene.is({{{0, 2}, {{300ms, suspected}}}, {{1, 2}, {{301ms, suspected}}}}));
     });
 }
 
@@ -455,10 +438,10 @@ TEST_CASE("heartbeat: a rank that takes no more messages holds no other up, and 
             scene.at(1265ms);
             must_be(scene.last(2, 0), "alive, step 1, silent for 0 ms", "rank 0 to rank 2");
         });
-        CHECK(scene.is({
-            {{0, 2}, {{510ms, suspected}, {1270ms, alive}}},
-            {{1, 2}, {{511ms, suspected}, {1271ms, alive}}},
-        }));
+        CHECK(scene.is(
+            {{{0, 2}, {{510ms, suspected}, {1270ms, alive}}},
+             {{1, 2}, {{511ms, suspected}, {1271ms, alive}}}}
+        ));
         CHECK(scene.ranks[2].last.at(0).step == 2);
         INFO("heartbeats of rank 0 to rank 1, which takes all");
         CHECK(world.edge(0, 1).messages == 16);
