@@ -6,9 +6,9 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "exercises/10_elastic/elastic_agent.hpp"
+#include "tests/harness/words/text.hpp"
 
 namespace dist::harness {
 
@@ -16,62 +16,44 @@ using namespace std::chrono_literals;
 using Ms = Clock::Duration;
 using Kind = AgentEvent::Kind;
 
-inline std::string text_of(Ms time) {
-    return std::to_string(time.count()) + " ms";
-}
-
 inline std::string text_of(WorkerState state) {
-    const std::vector<std::string> names = {"init",    "healthy",   "unhealthy",
-                                            "stopped", "succeeded", "failed"};
-    return names.at(static_cast<std::size_t>(state));
-}
-
-inline std::string text_of(WorkerFate fate) {
-    const std::vector<std::string> names = {"succeeded", "failed", "terminated"};
-    return names.at(static_cast<std::size_t>(fate));
+    const char* const names[] = {"init", "healthy", "unhealthy", "stopped", "succeeded", "failed"};
+    return names[static_cast<int>(state)];
 }
 
 inline std::string text_of(const std::optional<AgentEnd>& end) {
-    const std::vector<std::string> names = {
-        "succeeded", "failed", "closed", "interrupted", "error"};
-    return end ? names.at(static_cast<std::size_t>(*end)) : "no end";
+    const char* const names[] = {"succeeded", "failed", "closed", "interrupted", "error"};
+    return end ? names[static_cast<int>(*end)] : "no end";
 }
 
 inline std::string text_of_signal(int number) {
     const char* const name = sigabbrev_np(number);
-    return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+    return name == nullptr ? text("signal ", number) : text("SIG", name);
 }
 
 inline std::string text_of(const WorkerEnd& end) {
-    return "worker " + std::to_string(end.local_rank) +
-           (end.signal != 0 ? " died of " + text_of_signal(end.signal)
-                            : " exited with " + std::to_string(end.exit_code)) +
-           " at " + text_of(end.at);
+    const std::string how = end.signal != 0 ? "died of " + text_of_signal(end.signal)
+                                            : text("exited with ", end.exit_code);
+    return text("worker ", end.local_rank, " ", how, " at ", end.at);
 }
 
 inline std::string text_of(const AgentEvent& event) {
-    const std::vector<std::string> names = {"round",    "no_round",    "looked", "changed",
-                                            "finished", "interrupted", "error"};
-    std::string text = names.at(static_cast<std::size_t>(event.kind));
-    if (event.kind == Kind::looked) {
-        text += " at " + text_of(event.at);
-    }
+    const char* const names[] = {"round",    "no_round",    "looked", "changed",
+                                 "finished", "interrupted", "error"};
+    std::string all = names[static_cast<int>(event.kind)];
+    all += event.kind == Kind::looked ? text(" at ", event.at) : "";
     for (const WorkerEnd& end : event.ended) {
-        text += ", " + text_of(end);
+        all += ", " + text_of(end);
     }
-    return text;
+    return all;
 }
 
 inline std::string text_of(const AgentActions& actions) {
-    std::string text;
-    const auto add = [&](bool is_there, const std::string& word) {
-        text += is_there ? (text.empty() ? "" : ", ") + word : "";
-    };
-    add(actions.start, "start");
-    add(actions.signal != 0, text_of_signal(actions.signal));
-    add(actions.close, "close");
-    add(actions.leave, "leave");
-    return text.empty() ? "nothing" : text;
+    std::string all = actions.start ? ", start" : "";
+    all += actions.signal != 0 ? ", " + text_of_signal(actions.signal) : "";
+    all += actions.close ? ", close" : "";
+    all += actions.leave ? ", leave" : "";
+    return all.empty() ? "nothing" : all.substr(2);
 }
 
 /// A worker that ends so, at that time.

@@ -298,10 +298,6 @@ Comparison plays(const Plot& plot, const std::string& end, const Lines& calls = 
     return calls.empty() ? Comparison{} : same_calls(scene.calls, calls);
 }
 
-// ---- real processes
-
-using elastic::WorkerProcesses;
-
 /// Round after round of one node of two workers, among three nodes; they all hold.
 class OneNode : public Rounds {
   public:
@@ -350,26 +346,21 @@ TEST_CASE(
 
 TEST_CASE("ElasticAgent: the cause is who failed first, not who was noticed first") {
     on_one([] {
-        const auto fails = [](const std::vector<WorkerScript>& workers, const std::string& end) {
-            return plays({.rounds = {{.workers = workers}}, .settings = {.max_restarts = 0}}, end);
+        const auto plot = [](const std::vector<WorkerScript>& workers) {
+            return Plot{.rounds = {{.workers = workers}}, .settings = {.max_restarts = 0}};
         };
-        CHECK(fails(
-            {{.ends = 190ms, .exit_code = 1},
-             {.ends = 150ms, .exit_code = 2},
-             {.ends = 110ms},
-             {.ends = 170ms, .signal = SIGKILL}},
+        const WorkerScript killed = {.ends = 170ms, .signal = SIGKILL};
+        CHECK(plays(
+            plot({{190ms, 1}, {150ms, 2}, {110ms}, killed}),
             "failed in round 1, restarts 0, first worker 1 exited with 2 at 150 ms"
         ));
         INFO("workers 1 and 2 are noticed after worker 0 has failed, and worker 3 was told to end");
-        const std::vector<WorkerScript> workers = {
-            {.ends = 250ms, .exit_code = 1},
-            {.ends = 180ms, .signal = SIGSEGV, .noticed = 200ms},
-            {.ends = 290ms, .exit_code = 1, .noticed = 100ms},
-            kRuns};
-        CHECK(fails(
-            workers, "failed in round 1, restarts 0, first worker 1 died of SIGSEGV at 180 ms"
-        ));
-        const Scene scene({.rounds = {{.workers = workers}}, .settings = {.max_restarts = 0}});
+        const WorkerScript crashed = {.ends = 180ms, .signal = SIGSEGV, .noticed = 200ms};
+        const WorkerScript failed = {.ends = 290ms, .exit_code = 1, .noticed = 100ms};
+        const Plot late = plot({{250ms, 1}, crashed, failed, kRuns});
+        CHECK(plays(late, "failed in round 1, restarts 0, first worker 1 died of SIGSEGV at 180 ms")
+        );
+        const Scene scene(late);
         const auto fate = [](const WorkerRecord& one) { return one.fate; };
         CHECK(std::ranges::count(scene.result.workers, WorkerFate::failed, fate) == 3);
     });
@@ -548,7 +539,7 @@ TEST_CASE("ElasticAgent on processes: one fails, the other is killed, and the ne
             return "/proc/self/fd/" + std::to_string(ends.at(end));
         };
         OneNode node;
-        WorkerProcesses group(
+        elastic::WorkerProcesses group(
             {"sh", "-c",
              "case $SHARDLINGS_ROUND$RANK$WORLD_SIZE in 126) read x < " + path(0) +
                  "; exit 3;; 136) trap '' TERM; echo go > " + path(1) +
