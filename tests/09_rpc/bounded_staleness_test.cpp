@@ -30,8 +30,6 @@ class StaleRun {
         std::int64_t clock = 0;
         bool is_there = true;
         bool waits = false;
-        std::int64_t most_ahead = 0;  // of the slowest, when it was given a row
-        std::vector<Ms> pushed = {};  // when
         std::int64_t leaves_at = -1;  // the step that it does not begin; -1: behind the last
         std::optional<Ms> dies = {};
     };
@@ -72,11 +70,6 @@ class StaleRun {
         return {wrong_.empty(), wrong_};
     }
 
-    /// How many gradients it had pushed then.
-    [[nodiscard]] long pushed_by(std::size_t worker, Ms when) const {
-        return std::ranges::count_if(workers[worker].pushed, [&](Ms one) { return one <= when; });
-    }
-
     [[nodiscard]] Ms end() const { return end_; }
 
   private:
@@ -85,20 +78,14 @@ class StaleRun {
     void at(Ms when, std::function<void()> event) { events_.emplace(when, std::move(event)); }
 
     void fail(int worker, const std::string& what) {
-        if (wrong_.empty()) {
-            wrong_ = text(
-                "at ", now_, ", staleness ", staleness_, ", clocks ", clocks(), ": worker ", worker,
-                ": ", what
-            );
-        }
-    }
-
-    [[nodiscard]] std::string clocks() const {
-        std::string all;
+        std::string clocks;
         for (const Worker& one : workers) {
-            all += text(all.empty() ? "" : " ", one.clock, one.is_there ? "" : " (gone)");
+            clocks += text(one.clock, one.is_there ? " " : " (gone) ");
         }
-        return all;
+        if (wrong_.empty()) {
+            wrong_ = text("at ", now_, ", staleness ", staleness_, ", clocks ", clocks);
+            wrong_ += text(": worker ", worker, ": ", what);
+        }
     }
 
     [[nodiscard]] std::int64_t slowest() const {
@@ -136,12 +123,8 @@ class StaleRun {
         }
         look_at(0, row_, "the table's row");
         if (steps_taken_ != steps_expected_) {
-            fail(
-                0, text(
-                       "gradients that begin to count at the same time are one step. There were ",
-                       steps_taken_, " steps, and it must be ", steps_expected_
-                   )
-            );
+            const std::string rule = "gradients that begin to count at the same time are one step";
+            fail(0, text(rule, ": they are ", steps_expected_, ", and it took ", steps_taken_));
         }
     }
 
@@ -159,11 +142,9 @@ class StaleRun {
             return;
         }
         self.waits = true;
-        const auto reader = [this,
-                             worker](std::span<const float> row, const std::exception_ptr& error) {
+        table_.pull(worker, self.clock, [this, worker](auto row, const auto& error) {
             read(worker, {row.begin(), row.end()}, error != nullptr);
-        };
-        table_.pull(worker, self.clock, reader);
+        });
     }
 
     void read(int worker, const Row& row, bool is_error) {
@@ -178,7 +159,6 @@ class StaleRun {
         if (!may_go_on(self)) {
             fail(worker, text("it is given a row, and is ", self.clock - slowest(), " ahead"));
         }
-        self.most_ahead = std::max(self.most_ahead, self.clock - slowest());
         look_at(worker, row, "its row");
         at(now_ + computes(worker, self.clock), [this, worker] { push(worker); });
     }
@@ -188,7 +168,6 @@ class StaleRun {
         if (!self.is_there) {
             return;
         }
-        self.pushed.push_back(now_);
         ++self.clock;
         Row gradient(workers.size());  // p: divided by p, it counts as one
         gradient[static_cast<std::size_t>(worker)] = static_cast<float>(workers.size());
@@ -229,12 +208,9 @@ bool converges(int p, double a, std::int64_t staleness) {
         const std::int64_t clock = update / p;
         table.push(update % p, clock, read[worker]);
         read[worker].clear();
-        table.pull(
-            update % p, clock + 1,
-            [&](std::span<const float> row, const std::exception_ptr&) {
-                read[worker].assign(row.begin(), row.end());
-            }
-        );
+        table.pull(update % p, clock + 1, [&](auto row, const auto&) {
+            read[worker].assign(row.begin(), row.end());
+        });
         if (read[worker].empty()) {
             throw Error("a worker that is 1 ahead waits, with a staleness of 1 or more");
         }
@@ -242,29 +218,18 @@ bool converges(int p, double a, std::int64_t staleness) {
     return std::abs(x[0]) < 0.1F;
 }
 
-// Shared memory in which another rank adds between the read and the write of an addition: what is two steps is always seen as two.
-/// A row on a page that cannot be written, and one that cannot be touched. The first write fails:
-/// then the other rank adds to all elements, through an address of its own, the page can be
-/// written, and the write is tried again. An atomic addition sees the new value; a value that was
-/// read before is too old.
+/// A row that another rank has, too. Its page cannot be written at first: at the first write the other rank adds to all elements,
+/// through an address of its own, the page can be written, and the write is tried again. An atomic addition sees the new value; a
+/// value that was read before is too old.
 class Trap {
   public:
-    static constexpr float kOthers = 100;  // that the other rank adds
-
-    Trap() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+    explicit Trap(std::size_t n) : n_(n) {
         const int file = memfd_create("row", 0);
-        if (file < 0 || ftruncate(file, static_cast<off_t>(2 * page_)) != 0) {
-            throw std::runtime_error("Trap: there is no memory");
-        }
-        const auto map = [&](int access) {
-            void* address = mmap(nullptr, 2 * page_, access, MAP_SHARED, file, 0);
-            return address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address);
-        };
-        row_ = map(PROT_READ);
-        others_ = map(PROT_READ | PROT_WRITE);
+        const bool is_there = file >= 0 && ftruncate(file, kPage) == 0;
+        row_ = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, file, 0);
+        others_ = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         close(file);
-        if (row_ == nullptr || others_ == nullptr ||
-            mprotect(row_ + page_, page_, PROT_NONE) != 0) {
+        if (!is_there || row_ == MAP_FAILED || others_ == MAP_FAILED) {
             throw std::runtime_error("Trap: there is no memory");
         }
         armed = this;
@@ -275,49 +240,32 @@ class Trap {
     }
     ~Trap() {
         sigaction(SIGSEGV, &before_, nullptr);
-        munmap(row_, 2 * page_);
-        munmap(others_, 2 * page_);
+        munmap(row_, kPage);
+        munmap(others_, kPage);
     }
     Trap(const Trap&) = delete;
     Trap& operator=(const Trap&) = delete;
 
-    /// The last `before` elements of the first page, and the first `behind` of the second.
-    [[nodiscard]] std::span<float> row(std::size_t before, std::size_t behind = 0) const {
-        return floats(row_).subspan(first() - before, before + behind);
-    }
+    [[nodiscard]] std::span<float> row() const { return {static_cast<float*>(row_), n_}; }
 
     /// The same elements, as the other rank sees them.
-    [[nodiscard]] std::span<float> seen(std::size_t before) const {
-        return floats(others_).subspan(first() - before, before);
-    }
+    [[nodiscard]] std::span<float> seen() const { return {static_cast<float*>(others_), n_}; }
 
     [[nodiscard]] bool was_written() const { return written_ != 0; }
-    [[nodiscard]] bool second_was_touched() const { return touched_ != 0; }
 
   private:
-    [[nodiscard]] std::size_t first() const { return page_ / sizeof(float); }
-
-    [[nodiscard]] std::span<float> floats(std::byte* address) const {
-        return {reinterpret_cast<float*>(address), 2 * first()};
-    }
-
-    [[nodiscard]] bool is_in(std::size_t page, const std::byte* address) const {
-        const std::byte* const begin = row_ + page * page_;
-        return begin <= address && address < begin + page_;
-    }
+    static constexpr std::size_t kPage = 4096;
 
     static void spring(int signal, siginfo_t* info, void*) {
-        const auto* const address = static_cast<const std::byte*>(info->si_addr);
         Trap& self = *armed;
-        if (self.written_ == 0 && self.is_in(0, address)) {
+        const auto* const address = static_cast<const std::byte*>(info->si_addr);
+        const auto* const page = static_cast<const std::byte*>(self.row_);
+        if (self.written_ == 0 && page <= address && address < page + kPage) {
             self.written_ = 1;
-            for (float& element : self.floats(self.others_).first(self.first())) {
-                element += kOthers;
+            for (float& element : self.seen()) {
+                element += 100;
             }
-            mprotect(self.row_, self.page_, PROT_READ | PROT_WRITE);
-        } else if (self.touched_ == 0 && self.is_in(1, address)) {
-            self.touched_ = 1;
-            mprotect(self.row_ + self.page_, self.page_, PROT_READ | PROT_WRITE);
+            mprotect(self.row_, kPage, PROT_READ | PROT_WRITE);
         } else {
             sigaction(signal, &self.before_, nullptr);  // a crash of its own
         }
@@ -325,11 +273,10 @@ class Trap {
 
     static inline Trap* armed = nullptr;  // a handler has no argument of its own
 
+    std::size_t n_;
     volatile std::sig_atomic_t written_ = 0;
-    volatile std::sig_atomic_t touched_ = 0;
-    std::size_t page_;
-    std::byte* row_ = nullptr;
-    std::byte* others_ = nullptr;
+    void* row_ = nullptr;
+    void* others_ = nullptr;
     struct sigaction before_ = {};
 };
 
@@ -337,30 +284,13 @@ class Trap {
 
 TEST_CASE("a worker goes on as long as it is at most `staleness` ahead, and not longer") {
     on_one([] {
-        for (const std::int64_t staleness : {0, 1, 2, 5}) {
+        for (const std::int64_t staleness :
+             {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, StaleTable::kUnbounded}) {
+            INFO("staleness " << staleness << "; worker 1 takes 100 ms for a step, others 10 ms");
             StaleRun run(3, staleness);
-            run.steps = 12;
             run.computes = [](int worker, std::int64_t) { return worker == 1 ? 100ms : 10ms; };
             REQUIRE(run.play());
-            INFO(
-                "staleness " << staleness << "; worker 1 takes 100 ms for a step, the others 10 ms"
-            );
-            CHECK(run.pushed_by(0, 99ms) == staleness + 1);
-            CHECK(run.pushed_by(2, 99ms) == staleness + 1);
-            CHECK(run.workers[0].most_ahead == staleness);
-            CHECK(run.workers[1].most_ahead == 0);
         }
-    });
-}
-
-TEST_CASE("without a bound nobody waits") {
-    on_one([] {
-        StaleRun run(3, StaleTable::kUnbounded);
-        run.steps = 12;
-        run.computes = [](int worker, std::int64_t) { return worker == 1 ? 100ms : 10ms; };
-        REQUIRE(run.play());
-        CHECK(run.pushed_by(0, 120ms) == 12);
-        CHECK(run.pushed_by(2, 120ms) == 12);
     });
 }
 
@@ -392,12 +322,9 @@ TEST_CASE("with staleness 0 all is as in synchronous training, bit for bit") {
             for (const int worker : order) {
                 INFO("step " << step << ", the row that worker " << worker << " reads");
                 Row read;
-                table.pull(
-                    worker, step,
-                    [&](std::span<const float> given, const std::exception_ptr&) {
-                        read.assign(given.begin(), given.end());
-                    }
-                );
+                table.pull(worker, step, [&](auto given, const auto&) {
+                    read.assign(given.begin(), given.end());
+                });
                 REQUIRE(same(read, right));
             }
             std::ranges::reverse(order);
@@ -512,36 +439,34 @@ TEST_CASE("the table refuses a push or a pull that is not the worker's next, and
 TEST_CASE("hogwild_add loses nothing that another rank adds between its read and its write") {
     on_one([] {
         for (const std::size_t n : {1, 5, 64}) {
-            Trap trap;
+            Trap trap(n);
             INFO(
-                "n = "
-                << n
-                << "; when the first element is written, another rank has just added 100 to each"
+                "n = " << n
+                       << "; when the first is written, another rank has just added 100 to each"
             );
-            hogwild_add(trap.row(n), Row(n, 1));
+            hogwild_add(trap.row(), Row(n, 1));
             CHECK(trap.was_written());
-            const auto seen = trap.seen(n);
             const std::vector<Suspicion> lost = {
                 {Row(n, 1),
                  "what the other rank added is lost: read, add and write are three steps"},
                 {Row(n, 100), "this rank's own update is lost"}};
-            CHECK(same(seen, Row(n, 101), 0, lost));
+            CHECK(same(trap.seen(), Row(n, 101), 0, lost));
         }
     });
 }
 
 TEST_CASE("hogwild_add touches no element whose update is 0") {
     on_one([] {
-        Trap trap;
-        Row update(8);
-        update[0] = 2;
-        update[3] = -3;
-        hogwild_add(trap.row(4, 4), update);
-        CHECK(!trap.second_was_touched());
-        const auto seen = trap.seen(4);
-        CHECK(Row(seen.begin(), seen.end()) == Row{102, 100, 100, 97});
-        CHECK_THROWS_AS(hogwild_add(trap.row(4), Row(3)), std::invalid_argument);
-        CHECK_THROWS_AS(hogwild_add(trap.row(4), Row(5)), std::invalid_argument);
+        Trap trap(4);
+        hogwild_add(trap.row(), Row(4));
+        {
+            INFO("an update of zeros alone is written all the same");
+            CHECK(!trap.was_written());
+        }
+        hogwild_add(trap.row(), Row{2, 0, 0, -3});
+        CHECK(same(trap.seen(), Row{102, 100, 100, 97}));
+        CHECK_THROWS_AS(hogwild_add(trap.row(), Row(3)), std::invalid_argument);
+        CHECK_THROWS_AS(hogwild_add(trap.row(), Row(5)), std::invalid_argument);
     });
 }
 
