@@ -176,7 +176,7 @@ void QuorumStep::all_reduce(std::span<float> gradient) {
     const int p = state_->transport->size();
     const int r = state_->transport->rank();
     if (state_->quorum.heals(r)) {
-        std::ranges::fill(gradient, -0.0F);  // changes no sum, and keeps the sign of -0
+        std::ranges::fill(gradient, 0.0F);
     }
     const auto chunk = [&](int i) {
         const Chunk bounds = chunk_bounds(gradient.size(), p, (i + p) % p);

@@ -161,7 +161,7 @@ void QuorumStep::all_reduce(std::span<float> gradient) {
         return gradient.subspan(bounds.begin, bounds.size());
     };
     if (self.quorum.heals(me)) {
-        std::fill(gradient.begin(), gradient.end(), -0.0F);
+        std::fill(gradient.begin(), gradient.end(), 0.0F);
     }
     std::vector<Request> sends;
     self.others([&](int rank) { sends.push_back(self.send(chunk(rank), rank, 1)); });
