@@ -209,10 +209,7 @@ void RemoteRef::when_confirmed(Callback callback) const {
 std::any& RemoteRef::value() const {
     const int here = open(use_->context.lock())->rank;
     if (owner_ != here || !use_->is_confirmed) {
-        throw Error(
-            name_of(use_->data) + " has no value on rank " + std::to_string(here) +
-            (owner_ == here ? " yet" : "")
-        );
+        throw Error(name_of(use_->data) + " has no value on rank " + std::to_string(here));
     }
     return use_->value;
 }

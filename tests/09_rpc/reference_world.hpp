@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -16,6 +17,7 @@
 
 #include "exercises/09_rpc/remote_reference.hpp"
 #include "tests/harness/words/compare.hpp"
+#include "tests/harness/words/errors.hpp"
 #include "tests/harness/words/hand_clock.hpp"
 #include "tests/harness/words/text.hpp"
 
@@ -28,8 +30,7 @@ using Lines = std::vector<std::string>;
 /// "USER_DELETE", "ACK of USER_DELETE"
 inline std::string text_of(const ControlMessage& message) {
     const char* const kinds[] = {"FORK_REQUEST", "CHILD_ACCEPT", "USER_DELETE"};
-    const std::string kind = kinds[static_cast<int>(message.kind)];
-    return message.is_ack ? "ACK of " + kind : kind;
+    return (message.is_ack ? "ACK of " : "") + std::string(kinds[static_cast<int>(message.kind)]);
 }
 
 inline std::string text_of(const RefCounts& counts) {
@@ -37,18 +38,6 @@ inline std::string text_of(const RefCounts& counts) {
         counts.owned, " owned, ", counts.forks, " forks, ", counts.users, " users, ",
         counts.pending, " pending"
     );
-}
-
-/// "what() of it"; empty: there is none.
-inline std::string text_of(const std::exception_ptr& error) {
-    try {
-        if (error) {
-            std::rethrow_exception(error);
-        }
-    } catch (const Error& thrown) {
-        return thrown.what();
-    }
-    return "";
 }
 
 /// What became of an object.
@@ -65,13 +54,12 @@ struct Held {
 
 /// What is on its way: a control message; or a call, which arrives once.
 struct Letter {
-    enum class Kind { control, make, use };
-
-    Kind kind = Kind::control;
-    ControlMessage control = {};
-    ForkData data = {};
-    int from = 0;
-    int to = 0;
+    int from;
+    int to;
+    std::string what;
+    std::function<void()> arrives;
+    bool is_call = true;
+    RefId brings = {};      // a use of this
     std::string name = {};  // "1#3": the third from rank 1
 };
 
@@ -82,7 +70,8 @@ class RefWorld {
             clocks_.push_back(std::make_unique<HandClock>());
             const auto send = [this, rank](int to, const ControlMessage& message) {
                 log_.push_back(text(rank, " to ", to, ": ", text_of(message)));
-                post({.control = message, .from = rank, .to = to});
+                const auto arrives = [=, this] { at(to).receive(rank, message); };
+                post({rank, to, text_of(message), arrives, false});
             };
             contexts_.push_back(std::make_unique<RefContext>(rank, *clocks_.back(), send, retries));
         }
@@ -107,39 +96,33 @@ class RefWorld {
     /// A rank holds a use of an object that a call makes on the owner.
     RefId remote(int rank, int owner) {
         const auto [ref, data] = at(rank).remote(owner);
-        fates_[ref.id()] = std::make_shared<Fate>();
+        const auto fate = fates_[ref.id()] = std::make_shared<Fate>();
         hold(rank, ref);
-        post({.kind = Letter::Kind::make, .data = data, .from = rank, .to = owner});
+        post({rank, owner, "the call that makes it", [=, this, data = data] {
+                  fate->is_made = true;
+                  at(owner).make(data, object(fate));
+              }});
         return ref.id();
     }
 
     /// A rank gives another one a use, by a call.
     void fork(int rank, int to, std::size_t i = 0) {
         const ForkData data = ref(rank, i).fork_for(to);
-        post({.kind = Letter::Kind::use, .data = data, .from = rank, .to = to});
+        const auto arrives = [=, this] { hold(to, at(to).accept(data)); };
+        post({rank, to, "the call with a use", arrives, true, data.reference});
     }
 
     /// A rank uses it no more.
     void drop(int rank, std::size_t i = 0) {
-        std::vector<Held>& mine = uses(rank);
-        const Held gone = std::move(mine.at(i));
-        mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i));
+        const Held gone = std::move(uses(rank).at(i));
+        uses(rank).erase(uses(rank).begin() + static_cast<std::ptrdiff_t>(i));
     }
 
     /// Takes letter `i` to where it goes.
     void deliver(std::size_t i = 0) {
         const Letter letter = letters.at(i);
         lose(i);
-        RefContext& context = at(letter.to);
-        if (letter.kind == Letter::Kind::control) {
-            context.receive(letter.from, letter.control);
-        } else if (letter.kind == Letter::Kind::use) {
-            hold(letter.to, context.accept(letter.data));
-        } else {
-            const auto fate = fates_.at(letter.data.reference);
-            fate->is_made = true;
-            context.make(letter.data, object(fate));
-        }
+        letter.arrives();
     }
 
     void lose(std::size_t i = 0) {
@@ -174,30 +157,31 @@ class RefWorld {
         deliver_all();
     }
 
-    /// Looks whether an object is gone that is used.
-    void look() {
+    /// Whether an object is gone that is used, or anything else went wrong before: the first thing.
+    Comparison look() {
         for (const auto& [id, fate] : fates_) {
             if (fate->freed == 0) {
                 continue;
             }
             const std::string what = "the object of reference " + to_string(id) + " is freed, and ";
             for (int rank = 0; rank < size(); ++rank) {
-                for (const Held& use : uses(rank)) {
-                    if (use.ref.id() == id && (use.told->empty() || *use.told == kConfirmed)) {
+                for (const auto& [ref, told] : uses(rank)) {
+                    if (ref.id() == id && (told->empty() || *told == kConfirmed)) {
                         note(text(what, "rank ", rank, " has a use of it"));
                     }
                 }
             }
             for (const Letter& letter : letters) {
-                if (letter.kind == Letter::Kind::use && letter.data.reference == id) {
+                if (letter.brings == id) {
                     note(text(what, "a call brings it to rank ", letter.to));
                 }
             }
         }
+        return {wrong_.empty(), wrong_};
     }
 
     /// What must be when nobody has a use any more.
-    void look_at_end() {
+    Comparison all_is_over() {
         for (const auto& [id, fate] : fates_) {
             if (fate->is_made && fate->freed == 0) {
                 note("nobody uses reference " + to_string(id) + ", and its object is kept");
@@ -208,6 +192,7 @@ class RefWorld {
                 note(text("all is over, and rank ", rank, " counts ", text_of(counts)));
             }
         }
+        return look();
     }
 
     /// What was sent since the last time.
@@ -226,11 +211,6 @@ class RefWorld {
         deliver_all();
         return said(when, expected);
     }
-
-    /// The first thing that went wrong.
-    [[nodiscard]] Comparison result() const { return {wrong_.empty(), wrong_}; }
-    [[nodiscard]] bool is_wrong() const { return !wrong_.empty(); }
-    void note(const std::string& wrong) { wrong_ = wrong_.empty() ? wrong : wrong_; }
 
     static constexpr const char* kConfirmed = "confirmed";
 
@@ -262,7 +242,7 @@ class RefWorld {
             if (!told->empty()) {
                 note(who + " is told twice that a use is confirmed");
             }
-            *told = error ? text_of(error) : kConfirmed;
+            *told = error ? error_of([&] { std::rethrow_exception(error); }) : kConfirmed;
             if (!error && (!fate->is_made || fate->freed > 0)) {
                 note(who + " begins with a reference whose object is not there");
             }
@@ -276,6 +256,9 @@ class RefWorld {
             }
         });
     }
+
+    /// Keeps the first thing that goes wrong.
+    void note(const std::string& wrong) { wrong_ = wrong_.empty() ? wrong : wrong_; }
 
     // what the ranks still say when they are destroyed comes to those above
     std::map<RefId, std::shared_ptr<Fate>> fates_;
