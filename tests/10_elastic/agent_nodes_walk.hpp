@@ -230,11 +230,8 @@ class NodesGame {
         };
         const AgentNode& node = world.nodes[i];
         const bool is_away = node.place == Place::away;
-        const bool is_over = node.place == Place::is_over || node.place == Place::is_dead;
         const bool is_in = node.place == Place::is_in;
         const bool runs = is_in && node.lives && !node.is_killed;
-        const bool may_die = world.faults < faults_ && !is_over;
-        const bool may_fail = may_die && !is_away && !node.agent.end;
         const bool is_lost = node.place == Place::is_dead || node.is_cut;
         using Ends = std::vector<WorkerEnd>;
         add(is_lost && world.members[i], true, "is missed by the others", [=](auto& in, auto&) {
@@ -266,6 +263,15 @@ class NodesGame {
             runs && node.is_told, false, "had exited with 1 before it was told to end",
             [](auto& it) { return Ends{exits(0, 1, it.agent.told_at - 1ms)}; }
         );
+        add_faults(world, i, add);
+        return all;
+    }
+
+    void add_faults(const AgentWorld& world, std::size_t i, const auto& add) const {
+        const AgentNode& node = world.nodes[i];
+        const bool is_over = node.place == Place::is_over || node.place == Place::is_dead;
+        const bool may_die = world.faults < faults_ && !is_over;
+        const bool may_fail = may_die && node.place != Place::away && !node.agent.end;
         add(may_fail, false, "gets SIGTERM", [=, this](auto& in, auto& it) {
             ++in.faults;
             return acts(in, i, {.kind = Kind::interrupted, .at = it.now, .signal = SIGTERM});
@@ -282,7 +288,6 @@ class NodesGame {
             it.lives = false;
             return Verdict();
         });
-        return all;
     }
 
     /// As Rounds::holds(), where each round has room for all, and Rounds::finish().
@@ -351,12 +356,19 @@ class NodesGame {
         if ((actions.leave || !node.is_in_round()) && !node.is_cut) {
             world.members.reset(i);  // or it asks for the next round
         }
-        const std::optional<AgentEnd> end = node.agent.end;
-        if (end && !node.lives) {
+        if (node.agent.end && !node.lives) {
             node.place = Place::is_over;
         } else if (!node.is_in_round()) {
             node.place = Place::asks;
         }
+        return judged(world, i, actions, broken);
+    }
+
+    [[nodiscard]] static Verdict judged(
+        const AgentWorld& world, std::size_t i, const AgentActions& actions, const auto& broken
+    ) {
+        const AgentNode& node = world.nodes[i];
+        const std::optional<AgentEnd> end = node.agent.end;
         if (node.agent.restarts != node.paid) {
             return broken(
                 "a failure costs one restart, and a change of members none", node.agent.restarts,
