@@ -5,7 +5,6 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/relu.h>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -29,74 +28,6 @@ using namespace dist;
 using namespace dist::harness;
 
 namespace {
-
-at::Tensor leaf_of(const at::Tensor& tensor) {
-    return tensor.detach().clone().requires_grad_();
-}
-
-/// y = x + W1 relu(W0 (x scale + shift) + b0) + b1, of width 5, with 24 hidden numbers. Scale and shift are what a norm
-/// has: each token is multiplied by them, and so are those of all ranks.
-struct WholeBlock {
-    explicit WholeBlock(std::uint64_t salt = 0)
-        : scale(filled({5}, 0, salt + 1).requires_grad_()),
-          shift(filled({5}, 0, salt + 2).requires_grad_()),
-          w0(filled({24, 5}, 0, salt + 3).requires_grad_()),
-          b0(filled({24}, 0, salt + 4).requires_grad_()),
-          w1(filled({5, 24}, 0, salt + 5).requires_grad_()),
-          b1(filled({5}, 0, salt + 6).requires_grad_()) {}
-
-    [[nodiscard]] at::Tensor forward(const at::Tensor& x) const {
-        const at::Tensor h = at::relu(at::linear(x.mul(scale).add(shift), w0, b0));
-        return x.add(at::linear(h, w1, b1));
-    }
-
-    at::Tensor scale, shift, w0, b0, w1, b1;
-};
-
-/// The same block, cut.
-struct CutBlock {
-    CutBlock(const WholeBlock& whole, const Communicator& ranks)
-        : scale(leaf_of(whole.scale)),
-          shift(leaf_of(whole.shift)),
-          column(whole.w0, whole.b0, ranks),
-          row(whole.w1, whole.b1, ranks),
-          comm(ranks) {}
-
-    /// x is this rank's tokens, and so is what is returned.
-    [[nodiscard]] at::Tensor forward(const at::Tensor& x) const {
-        const at::Tensor h = at::relu(sequence_parallel_column_linear(
-            x.mul(scale).add(shift), column.weight, column.bias, comm
-        ));
-        return x.add(sequence_parallel_row_linear(h, row.weight, row.bias, comm));
-    }
-
-    void add_up() const {
-        const at::Tensor replicated[] = {scale, shift, row.bias};
-        all_reduce_sequence_parallel_gradients(replicated, comm);
-    }
-
-    /// Whether all gradients are this rank's part of the whole's. After add_up().
-    void has_gradients_of(const WholeBlock& whole) const {
-        const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
-            INFO("the gradient of " << what);
-            CHECK(equal(got.grad(), expected));
-        };
-        check(
-            "the column layer's weight (two exchanges at a time on one communicator mix)",
-            column.weight, part(whole.w0.grad(), 0, comm)
-        );
-        check("the column layer's bias", column.bias, part(whole.b0.grad(), 0, comm));
-        check("the row layer's weight", row.weight, part(whole.w1.grad(), 1, comm));
-        check("the row layer's bias, added up over the ranks", row.bias, whole.b1.grad());
-        check("the scale of the norm, added up over the ranks", scale, whole.scale.grad());
-        check("the shift of the norm, added up over the ranks", shift, whole.shift.grad());
-    }
-
-    at::Tensor scale, shift;
-    ColumnParallelLinear column;
-    RowParallelLinear row;
-    const Communicator& comm;
-};
 
 /// Which of 64 ones dropout leaves.
 at::Tensor mask() {
@@ -235,39 +166,28 @@ TEST_CASE("gather gives all tokens in order, and adds up what the ranks find of 
     });
 }
 
-TEST_CASE("reduce-scatter gives this rank's tokens of the sum, and each summand all of the gradient"
+TEST_CASE(
+    "scatter gives this rank's tokens of what all have, reduce-scatter of the sum; back come all"
 ) {
     for_wholes([](const Whole& whole, const Communicator& comm) {
-        const at::Tensor x = whole.of(comm.rank(), 1).requires_grad_();
-        const auto kept = as_now({x});
-        at::Tensor y;
-        const Comparison there = costs(1, whole.n(), comm, [&] {
-            y = reduce_scatter_to_sequence_parallel_region(x, comm);
-        });
-        CHECK(kept());
-        CHECK(equal(y, part(whole.sum(1, comm), 1, comm)));
-        CHECK(there);
-        const at::Tensor upstream = part(whole.of(0, 2), 1, comm);
-        const Comparison back = costs(1, whole.n(), comm, [&] { y.backward(upstream); });
-        INFO("a rank's summand is in the tokens of all ranks: is its gradient of all tokens?");
-        CHECK(equal(x.grad(), whole.of(0, 2)));
-        CHECK(back);
-    });
-}
-
-TEST_CASE("scatter gives this rank's tokens of what all have, and all of them the whole gradient") {
-    for_wholes([](const Whole& whole, const Communicator& comm) {
-        const at::Tensor x = whole.of(0, 1).requires_grad_();
-        at::Tensor y;
-        const Comparison there =
-            costs(0, whole.n(), comm, [&] { y = scatter_to_sequence_parallel_region(x, comm); });
-        CHECK(equal(y, part(x, 1, comm)));
-        CHECK(there);
-        const at::Tensor upstream = part(whole.of(0, 2), 1, comm);
-        const Comparison back = costs(1, whole.n(), comm, [&] { y.backward(upstream); });
-        INFO("every rank has all of x: is the gradient 0 where another rank has the token?");
-        CHECK(equal(x.grad(), whole.of(0, 2)));
-        CHECK(back);
+        for (const bool adds_up : {false, true}) {
+            INFO((adds_up ? "reduce-scatter: each rank has a summand" : "scatter: all have x"));
+            const at::Tensor x = whole.of(adds_up ? comm.rank() : 0, 1).requires_grad_();
+            const auto kept = as_now({x});
+            at::Tensor y;
+            const Comparison there = costs(adds_up ? 1 : 0, whole.n(), comm, [&] {
+                y = adds_up ? reduce_scatter_to_sequence_parallel_region(x, comm)
+                            : scatter_to_sequence_parallel_region(x, comm);
+            });
+            CHECK(kept());
+            CHECK(equal(y, part(adds_up ? whole.sum(1, comm) : x, 1, comm)));
+            CHECK(there);
+            const at::Tensor upstream = part(whole.of(0, 2), 1, comm);
+            const Comparison back = costs(1, whole.n(), comm, [&] { y.backward(upstream); });
+            INFO("all of x counts: is the gradient 0 where another rank has the token?");
+            CHECK(equal(x.grad(), whole.of(0, 2)));
+            CHECK(back);
+        }
     });
 }
 
@@ -277,10 +197,13 @@ TEST_CASE("a row-parallel layer adds its bias once, to the tokens that a rank ke
             const at::Tensor w = filled({7, 24}, 0, 1).requires_grad_();
             const at::Tensor b = biased ? filled({7}, 0, 2).requires_grad_() : at::Tensor();
             const RowParallelLinear row(w, b, comm);
-            const at::Tensor h = filled({2, 12, 24}, 0, 3);
+            const at::Tensor h = filled({2, 12, 24}, 0, 3).requires_grad_();
+            const at::Tensor own = part(h, -1, comm).requires_grad_();
+            const at::Tensor upstream = filled({2, 12, 7}, 0, 4);
+            at::linear(h, w, b).backward(upstream);
             at::Tensor y;
             CHECK(costs(1, 168, comm, [&] {
-                y = sequence_parallel_row_linear(part(h, -1, comm), row.weight, row.bias, comm);
+                y = sequence_parallel_row_linear(own, row.weight, row.bias, comm);
             }));
             const at::Tensor sum = part(at::linear(h, w), 1, comm);
             const at::Tensor added = biased ? b : at::zeros({7});
@@ -291,7 +214,9 @@ TEST_CASE("a row-parallel layer adds its bias once, to the tokens that a rank ke
                  {sum.add(added, comm.size()),
                   "the bias is in it once for each rank: add it behind the reduction"}}
             ));
-            CHECK(costs(1, 168, comm, [&] { y.sum().backward(); }));
+            CHECK(costs(1, 168, comm, [&] { y.backward(part(upstream, 1, comm)); }));
+            CHECK(equal(own.grad(), part(h.grad(), -1, comm)));
+            CHECK(equal(row.weight.grad(), part(w.grad(), 1, comm)));
         }
     });
 }
@@ -346,27 +271,29 @@ TEST_CASE("a column-parallel layer costs 1 unit, and back 2, or less where no gr
     });
 }
 
-TEST_CASE("two blocks on two communicators have the gradients of one process, in either order") {
+TEST_CASE("layers on two communicators have the gradients of one process, in either order") {
     on_ranks({4, 1, 2, 3}, [](const Communicator& comm) {
         const int number = comm.rank() % 2;
         const Communicator group = comm.split(number, comm.rank());
+        const Communicator* const comms[] = {&comm, &group};
         for (const int first : {0, 1}) {
-            const WholeBlock wholes[] = {WholeBlock(0), WholeBlock(10 + 10 * number)};
-            const CutBlock cuts[] = {CutBlock(wholes[0], comm), CutBlock(wholes[1], group)};
-            at::Tensor losses[2];
+            at::Tensor x[2], w[2], own_x[2], own_w[2], y[2];
             for (const int i : {0, 1}) {
-                const at::Tensor x = filled({2, 12, 5}, 0, 9 + i);
-                const at::Tensor upstream = filled({2, 12, 5}, 0, 60);
-                wholes[i].forward(x).mul(upstream).sum().backward();
-                const at::Tensor y = cuts[i].forward(part(x, 1, cuts[i].comm));
-                losses[i] = y.mul(part(upstream, 1, cuts[i].comm)).sum();
+                x[i] = filled({2, 12, 5}, 0, i * (1 + number)).requires_grad_();
+                w[i] = filled({12, 5}, 0, 3 + i * (1 + number)).requires_grad_();
+                at::linear(x[i], w[i]).sum().backward();
+                own_x[i] = part(x[i], 1, *comms[i]).requires_grad_();
+                own_w[i] = part(w[i], 0, *comms[i]).requires_grad_();
+                y[i] = sequence_parallel_column_linear(own_x[i], own_w[i], {}, *comms[i]);
             }
-            losses[first].backward();
-            losses[1 - first].backward();
+            y[first].sum().backward();
+            y[1 - first].sum().backward();
             for (const int i : {0, 1}) {
-                INFO((i == 0 ? "the block of all ranks" : "that of every second rank, within it"));
-                cuts[i].add_up();
-                cuts[i].has_gradients_of(wholes[i]);
+                INFO((i == 0 ? "the layer of all ranks" : "that of every second rank, within it"));
+                CHECK(equal(own_x[i].grad(), part(x[i].grad(), 1, *comms[i])));
+                INFO("the gradient of the weight (two exchanges at a time on one communicator mix)"
+                );
+                CHECK(equal(own_w[i].grad(), part(w[i].grad(), 0, *comms[i])));
             }
         }
     });
@@ -379,7 +306,7 @@ TEST_CASE("from forward to backward each function holds its result alone: no tok
         const at::Tensor x = filled({2, 480, 32}, comm.rank(), 1).requires_grad_();
         const std::size_t all = x.nbytes();
         const std::size_t own = all / p;
-        const at::Tensor tokens = leaf_of(part(x, 1, comm));
+        const at::Tensor tokens = part(x, 1, comm).clone().requires_grad_();
         const at::Tensor w = filled({96 / comm.size(), 32}, 0, 2).requires_grad_();
         const at::Tensor rows = filled({24, 32}, 0, 3).requires_grad_();
         const at::Tensor bias = filled({96 / comm.size()}, 0, 4).requires_grad_();
