@@ -45,10 +45,10 @@ CommHook all_reduce_hook(const Communicator& comm);
 /// Source  torch/csrc/distributed/c10d/reducer.cpp, mark_variable_ready_dense.
 class Reducer {
   public:
-    /// parameters  the model's: leaves that require gradients, each once, the same on every rank; of any
-    ///             dtype that the hook takes. flatten_gradients() makes their gradients views into one flat
-    ///             tensor for each bucket; they are so again after each pass that finalize_backward() has ended
-    ///             without an error. The plan is gradient_buckets() of the model's order backwards.
+    /// parameters  the model's: leaves in float32 that require gradients, each once, the same on every rank.
+    ///             flatten_gradients() makes their gradients views into one flat tensor for each bucket; they are
+    ///             so again after each pass that finalize_backward() has ended without an error. The plan is
+    ///             gradient_buckets() of the model's order backwards.
     /// limits      bytes, for gradient_buckets(); the same on every rank.
     /// hook        is called once for each bucket in a backward pass, on the thread that runs backward, or in
     ///             prepare_for_backward(); at the latest in finalize_backward(). Until that returns, only the

@@ -19,7 +19,9 @@
 #include "tests/06_ddp/backward.hpp"
 #include "tests/harness/words/cost.hpp"
 #include "tests/harness/words/patterns.hpp"
+#include "tests/harness/words/refusals.hpp"
 #include "tests/harness/words/settings.hpp"
+#include "tests/harness/words/text.hpp"
 #include "tests/harness/words/throws.hpp"
 #include "tests/harness/words/zoo.hpp"
 
@@ -138,18 +140,13 @@ TEST_CASE("all_reduce_hook adds up over all ranks, and the sum is there when it 
 
 TEST_CASE("all_reduce_hook refuses what is not float32, and reports a message that fails") {
     on_ranks({2, 3}, [](const Communicator& comm) {
-        const auto attempt = [&](at::ScalarType dtype) {
-            return answer(comm, [&] { all_reduce_hook(comm)(at::full({2}, 1, dtype)).get(); });
-        };
         for (const at::ScalarType dtype : {at::kDouble, at::kInt, at::kHalf}) {
-            const Answer refused = attempt(dtype);
-            INFO("a row of " << dtype);
-            CHECK(refused.what == kInvalidArgument);
-            CHECK(refused.traffic.messages_sent == 0);
+            const at::Tensor row = at::full({2}, 1, dtype);
+            const auto call = [&] { all_reduce_hook(comm)(row).get(); };
+            refuses(comm, text("a row of ", dtype), call, as_now({row}));
         }
-        const FailingMessages failing;
-        CHECK(attempt(at::kFloat).what == kError);
     });
+    reports_failures([](const Communicator& comm) { all_reduce_hook(comm)(at::ones({2})).get(); });
 }
 
 TEST_CASE("a bucket's hook is called when its last gradient is there, and not before") {
@@ -203,27 +200,6 @@ TEST_CASE("gradients are divided by p before the sum") {
     });
 }
 
-TEST_CASE("a gradient without dimensions has the bits that it would have in a row") {
-    on_ranks({3, 5}, [](const Communicator& comm) {
-        const std::vector<at::Tensor> parameters = {
-            at::ones({}).requires_grad_(), at::ones({2}).requires_grad_()};
-        Reducer reducer(parameters, {1}, all_reduce_hook(comm), comm);
-        for (int step = 1; step <= 8; ++step) {
-            reducer.prepare_for_backward();
-            for (const at::Tensor& parameter : parameters) {
-                parameter.mutable_grad().reset();
-                parameter.mul(1.0 / (7 * step)).sum().backward();
-            }
-            reducer.finalize_backward();
-            INFO("every gradient is 1 / " << 7 * step << "; divided by p in float, all of them");
-            CHECK(same(
-                elements(parameters[0].grad().view(-1)),
-                elements(parameters[1].grad().narrow(0, 0, 1))
-            ));
-        }
-    });
-}
-
 TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: they are moved") {
     on_ranks({3, 1, 2, 5}, [](const Communicator& comm) {
         const auto p = static_cast<float>(comm.size());
@@ -271,31 +247,19 @@ TEST_CASE("gradients may be thrown away, set to zero, kept, or lie elsewhere: th
     });
 }
 
-TEST_CASE("p ranks have the gradients that one process has of the whole batch, in any layout") {
-    on_ranks({1, 2, 3, 4}, [](const Communicator& comm) {
-        const at::Tensor x = filled({2 * comm.size(), 3}, 0, 1);
-        const at::Tensor y = filled({2 * comm.size(), 1}, 0, 2);
-        const auto layers = [](Layout layout) {
-            return std::vector<at::Tensor>{
-                laid_out(filled({3, 4}, 0, 3).mul(0.1), layout).requires_grad_(),
-                filled({4, 1}, 0, 3).mul(0.1).requires_grad_()};
-        };
-        const auto backward = [&](const auto& weights, std::int64_t begin, std::int64_t rows) {
-            const at::Tensor out = x.narrow(0, begin, rows).matmul(weights[0]).tanh();
-            out.matmul(weights[1]).sub(y.narrow(0, begin, rows)).square().mean().backward();
-        };
-        const std::vector<at::Tensor> alone = layers(Layout::contiguous);
-        backward(alone, 0, x.size(0));
-        const std::vector<at::Tensor> together = layers(kLayouts[comm.rank() % 2]);
-        Reducer reducer(together, {kTwoFloats}, all_reduce_hook(comm), comm);
-        for (int pass = 0; pass < 2; ++pass) {
-            forget_gradients(together);
+TEST_CASE("gradients are means element by element, in whatever order their elements lie") {
+    on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
+        const at::Tensor weight =
+            laid_out(at::ones({3, 4}), kLayouts[comm.rank() % 2]).requires_grad_();
+        Reducer reducer({weight}, {1}, all_reduce_hook(comm), comm);
+        for (const int pass : {1, 2}) {
+            forget_gradients({weight});
             reducer.prepare_for_backward();
-            backward(together, 2 * comm.rank(), 2);
+            weight.mul(filled({3, 4}, comm.rank(), pass).mul(comm.size())).sum().backward();
             reducer.finalize_backward();
-        }
-        for (std::size_t i = 0; i < alone.size(); ++i) {
-            CHECK(same(elements(together[i].grad()), elements(alone[i].grad()), 1e-5));
+            const auto mean = reduced_input(12, comm.size(), ReduceOp::sum, pass);
+            INFO("pass " << pass << "; the weight lies transposed on every second rank");
+            CHECK(same(elements(weight.grad()), mean, kRounding));
         }
     });
 }
@@ -536,33 +500,6 @@ TEST_CASE("70 parameters are as many as there are") {
     });
 }
 
-TEST_CASE("gradients of any dtype are divided in their bucket, and keep it") {
-    on_ranks({2, 1}, [](const Communicator& comm) {
-        const auto in_float = [sum = all_reduce_hook(comm)](const at::Tensor& flat) {
-            const at::Tensor floats = flat.to(at::kFloat);
-            sum(floats).get();
-            flat.copy_(floats);
-            return ready();
-        };
-        std::vector<at::Tensor> parameters;
-        for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kDouble, at::kHalf}) {
-            parameters.push_back(at::full({2}, 1, dtype).requires_grad_());
-        }
-        Reducer reducer(parameters, {1000}, in_float, comm);
-        reducer.prepare_for_backward();
-        for (const at::Tensor& parameter : parameters) {
-            parameter.mul(3 * comm.size()).sum().backward();
-        }
-        reducer.finalize_backward();
-        for (const at::Tensor& parameter : parameters) {
-            INFO("parameters of half, bfloat16, double and half; this is " << parameter.dtype());
-            CHECK(parameter.grad().dtype() == parameter.dtype());
-            const std::vector<float> means(2, 3.0F * static_cast<float>(comm.size()));
-            CHECK(same(elements(parameter.grad().to(at::kFloat)), means));
-        }
-    });
-}
-
 TEST_CASE("the Reducer refuses what is no leaf with a gradient, or stands twice") {
     on_ranks({1}, [](const Communicator& comm) {
         const std::vector<at::Tensor> x = Model({1, 1}).parameters;
@@ -586,11 +523,9 @@ TEST_CASE("prepare_for_backward refuses numbers that no parameter has, before an
         const CrashMeans crash("as if a parameter was looked for that is not there");
         for (const Sizes& wrong :
              {Sizes{2}, {0, 2}, {1UL << 31U}, {1UL << 32U}, {(1UL << 53U) + 1}}) {
-            const Answer refused =
-                answer(comm, [&] { training.reducer->prepare_for_backward(wrong); });
-            INFO("unused are " << text_of({wrong}) << ", and there are two parameters");
-            CHECK(refused.what == kInvalidArgument);
-            CHECK(refused.traffic.messages_sent == 0);
+            const auto what =
+                text("unused are ", text_of({wrong}), ", and there are two parameters");
+            refuses(comm, what, [&] { training.reducer->prepare_for_backward(wrong); });
         }
     });
 }
