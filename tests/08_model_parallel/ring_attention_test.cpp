@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,18 +48,6 @@ void on_rings(const std::function<void(const Way& way, const Communicator& comm)
     });
 }
 
-/// The tokens that rank `rank` of p has, written once more.
-std::vector<std::int64_t> tokens_of(std::int64_t s, int p, int rank, bool balanced) {
-    std::vector<std::int64_t> tokens;
-    for (std::int64_t token = 0; token < s; ++token) {
-        const std::int64_t piece = token * (balanced ? 2 * p : p) / s;
-        if (piece == rank || (balanced && piece == 2 * p - 1 - rank)) {
-            tokens.push_back(token);
-        }
-    }
-    return tokens;
-}
-
 /// A result and three gradients, of all tokens.
 struct Outcome {
     at::Tensor out, dq, dk, dv;
@@ -75,35 +64,36 @@ struct WholeAttention {
           gradient(filled(shape, 0, salt + 4).div(8)) {}
 
     /// With the gradient of the result of some rows only, where `rows` has 1.
-    [[nodiscard]] Outcome outcome(const at::Tensor& rows = {}) const {
+    [[nodiscard]] Outcome outcome(bool causal, const at::Tensor& rows) const {
         const auto leaf = [](const at::Tensor& t) { return t.to(at::kDouble).requires_grad_(); };
-        Outcome all;
+        const auto of = [](const at::Tensor& t) { return t.grad().to(at::kFloat); };
         const at::Tensor dq = leaf(q);
         const at::Tensor dk = leaf(k);
         const at::Tensor dv = leaf(v);
         const std::int64_t s = q.size(2);
         const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(3))));
         at::Tensor scores = at::matmul(dq, dk.transpose(-2, -1)).mul(scale);
-        if (options.causal) {
+        if (causal) {
             const at::Tensor later = at::ones({s, s}, at::kBool).triu(1);
             scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
         }
         const at::Tensor out = at::matmul(at::softmax(scores, -1), dv);
-        out.mul(rows.defined() ? gradient.mul(rows) : gradient).sum().backward();
+        out.mul(gradient.mul(rows)).sum().backward();
         return {out.detach().to(at::kFloat), of(dq), of(dk), of(dv)};
     }
 
-    /// The rows of a rank's tokens.
-    [[nodiscard]] at::Tensor part(const at::Tensor& whole, int p, int rank) const {
-        const auto tokens = tokens_of(q.size(2), p, rank, options.balanced);
-        return whole.index_select(2, at::tensor(tokens));
+    /// The tokens of a rank.
+    [[nodiscard]] at::Tensor tokens(int p, int rank) const {
+        return at::tensor(ring_attention_tokens(q.size(2), p, rank, options.balanced));
     }
 
     RingAttentionOptions options;
     at::Tensor q, k, v, gradient;
+    double unit = 1;  // numbers are compared in units of it
 
-  private:
-    static at::Tensor of(const at::Tensor& leaf) { return leaf.grad().to(at::kFloat); }
+    /// Sums of at most 24 products of numbers up to 1, and exp of scores up to 3: each rounds by 2^-24
+    /// of numbers up to 24.
+    double tolerance = 1e-5;
 };
 
 /// What this rank has of it, as leaves that require gradients.
@@ -119,7 +109,7 @@ struct OwnAttention {
           gradient(laid_out(own(all.gradient), layout)) {}
 
     [[nodiscard]] at::Tensor own(const at::Tensor& t) const {
-        return whole.part(t, comm.size(), comm.rank());
+        return t.index_select(2, whole.tokens(comm.size(), comm.rank()));
     }
 
     [[nodiscard]] at::Tensor forward() const {
@@ -131,27 +121,19 @@ struct OwnAttention {
     at::Tensor q, k, v, gradient;
 };
 
-/// Sums of at most 24 products of numbers up to 1, and exp of scores up to 3: each rounds by 2^-24
-/// of numbers up to 24.
-constexpr double kTolerance = 1e-5;
-
 /// Result and gradients are this rank's rows of those of one process. After backward.
-void is_as_one(
-    const OwnAttention& mine, const at::Tensor& out, double tolerance = kTolerance, double unit = 1
-) {
+void is_as_one(const OwnAttention& mine, const at::Tensor& out) {
     const WholeAttention& whole = mine.whole;
+    const bool causal = whole.options.causal;
     const int p = mine.comm.size();
     const int r = mine.comm.rank();
     const auto rows = [&](const at::Tensor& all, int rank) {
-        return whole.part(all, p, rank).div(unit);
+        return all.index_select(2, whole.tokens(p, rank)).div(whole.unit);
     };
-    const Outcome right = whole.outcome();
-    WholeAttention other = whole;
-    other.options.causal = false;
-    const Outcome unmasked = other.outcome();
-    at::Tensor here = at::zeros(whole.q.sizes());
-    here.index_fill_(2, at::tensor(tokens_of(whole.q.size(2), p, r, whole.options.balanced)), 1);
-    const Outcome alone = whole.outcome(here);
+    const at::Tensor all = at::ones(whole.q.sizes());
+    const Outcome right = whole.outcome(causal, all);
+    const Outcome unmasked = whole.outcome(false, all);
+    const Outcome alone = whole.outcome(causal, all.mul(0).index_fill(2, whole.tokens(p, r), 1));
     const auto check = [&](const char* what, const at::Tensor& got, at::Tensor Outcome::*of) {
         INFO(what);
         const std::vector<std::pair<at::Tensor, std::string>> mistakes = {
@@ -162,8 +144,8 @@ void is_as_one(
              "that is the gradient of the next rank's: after its last visit it has one more step "
              "to go home"},
             {rows(unmasked.*of, r), "that is without the causal mask"}};
-        const at::Tensor in_units = got.defined() ? got.div(unit) : got;
-        CHECK(equal(in_units, rows(right.*of, r), mistakes, tolerance));
+        const at::Tensor in_units = got.defined() ? got.div(whole.unit) : got;
+        CHECK(equal(in_units, rows(right.*of, r), mistakes, whole.tolerance));
     };
     check("the result of this rank's rows", out, &Outcome::out);
     check("the gradient of this rank's queries", mine.q.grad(), &Outcome::dq);
@@ -171,17 +153,11 @@ void is_as_one(
     check("the gradient of this rank's values", mine.v.grad(), &Outcome::dv);
 }
 
-void computes_as_one(
-    const WholeAttention& whole,
-    const Communicator& comm,
-    Layout layout = Layout::contiguous,
-    double tolerance = kTolerance,
-    double unit = 1
-) {
-    const OwnAttention mine(whole, comm, layout);
+void computes_as_one(const WholeAttention& whole, const Communicator& comm) {
+    const OwnAttention mine(whole, comm);
     const at::Tensor out = mine.forward();
     out.backward(mine.gradient);
-    is_as_one(mine, out, tolerance, unit);
+    is_as_one(mine, out);
 }
 
 const Forbid kForbid({"collectives"}, "This exercise stands on your own ring_shift.");
@@ -209,15 +185,7 @@ TEST_CASE("tokens: each rank has a piece, or where balanced one of the head and 
         CHECK(ring_attention_tokens(12, 3, 0, true) == Tokens{0, 1, 10, 11});
         CHECK(ring_attention_tokens(12, 3, 1, true) == Tokens{2, 3, 8, 9});
         CHECK(ring_attention_tokens(12, 3, 2, true) == Tokens{4, 5, 6, 7});
-        for (const bool balanced : {false, true}) {
-            for (const std::int64_t s : {0, 40}) {
-                for (int rank = 0; rank < 4; ++rank) {
-                    INFO("rank " << rank << " of 4" << (balanced ? ", balanced" : ""));
-                    const Tokens expected = tokens_of(s, 4, rank, balanced);
-                    CHECK(ring_attention_tokens(s, 4, rank, balanced) == expected);
-                }
-            }
-        }
+        CHECK(ring_attention_tokens(0, 3, 1, true).empty());
         const auto refused = [&](const char* what, std::int64_t s, int p, int rank, bool balanced) {
             refuses(comm, what, [=] { (void)ring_attention_tokens(s, p, rank, balanced); });
         };
@@ -230,10 +198,16 @@ TEST_CASE("tokens: each rank has a piece, or where balanced one of the head and 
 
 TEST_CASE("result and gradients are those of one process, with and without a mask, also balanced") {
     on_rings([](const Way& way, const Communicator& comm) {
-        for (const std::int64_t n : {6, 2, 1}) {
+        using Case = std::pair<std::int64_t, std::optional<double>>;
+        for (const auto& [n, scale] : {Case{6, {}}, {2, -1.5}, {4, 0.0}, {1, {}}}) {
             if (n > 1 || !way.balanced) {
-                INFO(n << " tokens on each rank");
-                computes_as_one(WholeAttention(way, shape_of(comm, n)), comm);
+                INFO(
+                    n << " tokens on each rank, and the scale is "
+                      << (scale ? std::to_string(*scale) : "1 / sqrt(d)")
+                );
+                WholeAttention whole(way, shape_of(comm, n));
+                whole.options.scale = scale;
+                computes_as_one(whole, comm);
             }
         }
     });
@@ -324,35 +298,24 @@ TEST_CASE("no rank holds more than blocks of its own tokens' scores, and keeps n
     });
 }
 
-TEST_CASE("scores are scaled by 1 / sqrt(d), or as the options say") {
-    on_rings([](const Way& way, const Communicator& comm) {
-        for (const double scale : {-1.5, 0.0}) {
-            WholeAttention whole(way, shape_of(comm));
-            whole.options.scale = scale;
-            INFO("a scale of " << scale);
-            computes_as_one(whole, comm);
-        }
-    });
-}
-
 TEST_CASE("scores of 10000 overflow nowhere: all, those of any one rank, or all others'") {
     // In float32 10000 is rounded by 5e-4, and so is the logarithm of a sum of exponentials that is
     // near it: in each block and each merge. Keys are up to 100, and so are gradients: they are
     // compared in units of that.
-    constexpr double kFar = 4e-3;
     on_rings([](const Way& way, const Communicator& comm) {
         const int p = comm.size();
         for (int rank = 0; rank < p; ++rank) {
             for (const float key : {100.F, -100.F}) {
                 WholeAttention whole(way, shape_of(comm, 4));
                 whole.options.scale = 1;
+                whole.unit = 100;
+                whole.tolerance = 4e-3;
                 whole.q.select(-1, 0).fill_(100);
                 whole.k.select(-1, 0).fill_(-key);
-                const auto tokens = tokens_of(4L * p, p, rank, way.balanced);
-                whole.k.select(-1, 0).index_fill_(2, at::tensor(tokens), key);
+                whole.k.select(-1, 0).index_fill_(2, whole.tokens(p, rank), key);
                 INFO("scores near " << 100 * key << " for the keys of rank " << rank);
                 INFO("and near " << -100 * key << " for those of all others");
-                computes_as_one(whole, comm, Layout::contiguous, kFar, 100);
+                computes_as_one(whole, comm);
             }
         }
     });
@@ -380,27 +343,18 @@ TEST_CASE("two calls on two communicators know nothing of each other, in either 
     on_ranks({4, 2, 3}, [](const Communicator& comm) {
         const int number = comm.rank() % 2;
         const Communicator group = comm.split(number, -comm.rank());
-        for (const bool all_first : {true, false}) {
-            const WholeAttention of_all(kBalanced, shape_of(comm, 2));
-            const WholeAttention of_group(kCausal, shape_of(group, 4), 10UL + number);
-            const OwnAttention mine(of_all, comm);
-            const OwnAttention in_group(of_group, group);
-            const at::Tensor out = mine.forward();
-            const at::Tensor out_in_group = in_group.forward();
-            const auto all_go_back = [&] { out.backward(mine.gradient); };
-            if (all_first) {
-                all_go_back();
+        for (const int first : {0, 1}) {
+            const WholeAttention wholes[] = {
+                {kBalanced, shape_of(comm, 2)}, {kCausal, shape_of(group, 4), 10UL + number}};
+            const OwnAttention owns[] = {{wholes[0], comm}, {wholes[1], group}};
+            const at::Tensor outs[] = {owns[0].forward(), owns[1].forward()};
+            outs[first].backward(owns[first].gradient);
+            outs[1 - first].backward(owns[1 - first].gradient);
+            for (const int i : {0, 1}) {
+                INFO((i == 0 ? "the ring of all ranks" : "that of every second rank, reversed"));
+                INFO("it goes back " << (i == first ? "first" : "last"));
+                is_as_one(owns[i], outs[i]);
             }
-            out_in_group.backward(in_group.gradient);
-            if (!all_first) {
-                all_go_back();
-            }
-            {
-                INFO("the ring of all ranks, which goes back " << (all_first ? "first" : "last"));
-                is_as_one(mine, out);
-            }
-            INFO("the ring of every second rank, in reversed order");
-            is_as_one(in_group, out_in_group);
         }
     });
 }
