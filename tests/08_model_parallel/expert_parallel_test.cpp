@@ -11,8 +11,10 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/08_model_parallel/differentiated_again.hpp"
@@ -89,17 +91,20 @@ at::Tensor one_expert(const at::Tensor& w, const at::Tensor& tokens) {
     return at::relu(tokens.mm(w.t()));
 }
 
-/// All tokens and all experts on one process: every expert sees every token, most weights are 0.
-struct WholeExperts {
-    WholeExperts(const Spread& spread, int p)
-        : w(filled({kExperts, kWidth, kWidth}, 0, spread.salt + 2).requires_grad_()) {
-        for (int rank = 0; rank < p; ++rank) {
+/// All tokens and all experts on one process, and what this rank has of them.
+struct Trial {
+    Trial(const Spread& spread, const Communicator& ranks)
+        : comm(ranks),
+          w(filled({kExperts, kWidth, kWidth}, 0, spread.salt + 2).requires_grad_()),
+          own(spread, ranks.rank()),
+          own_w(part(w, 0, ranks).clone().requires_grad_()) {
+        for (int rank = 0; rank < ranks.size(); ++rank) {
             shares.emplace_back(spread, rank);
         }
     }
 
-    /// The output for one rank's tokens.
-    [[nodiscard]] at::Tensor forward(int rank) const {
+    /// The output for one rank's tokens on one process: every expert sees every token, most weights are 0.
+    [[nodiscard]] at::Tensor whole(int rank) const {
         const auto& [x, routing] = shares[rank];
         at::Tensor y = at::zeros(x.sizes());
         for (std::int64_t e = 0; e < kExperts; ++e) {
@@ -110,54 +115,49 @@ struct WholeExperts {
         return y;
     }
 
-    /// Of the sum of all ranks' losses.
-    void backward() const {
-        for (int rank = 0; rank < std::ssize(shares); ++rank) {
-            loss_of(forward(rank), rank).backward();
-        }
-    }
-
-    std::vector<Share> shares;
-    at::Tensor w;  // (E, d, d)
-};
-
-/// What a rank has: its tokens, and its experts.
-struct OwnExperts {
-    OwnExperts(const Spread& spread, const WholeExperts& whole, const Communicator& comm)
-        : share(spread, comm.rank()), w(part(whole.w, 0, comm).clone().requires_grad_()) {}
-
-    [[nodiscard]] at::Tensor forward(const Communicator& comm) const {
-        const auto experts = [own = w](std::int64_t local, const at::Tensor& tokens) {
-            return one_expert(own[local], tokens);
+    [[nodiscard]] at::Tensor forward() const {
+        const auto experts = [this](std::int64_t local, const at::Tensor& tokens) {
+            return one_expert(own_w[local], tokens);
         };
-        return expert_parallel(share.x, share.routing, experts, comm);
+        return expert_parallel(own.x, own.routing, experts, comm);
     }
 
-    void has_gradients_of(const WholeExperts& whole, const Communicator& comm) const {
-        const Share& same = whole.shares[comm.rank()];
+    /// Whether this rank's gradients are those of the sum of all ranks' losses on one process.
+    void has_gradients() const {
+        for (int rank = 0; rank < comm.size(); ++rank) {
+            loss_of(whole(rank), rank).backward();
+        }
+        const Share& same = shares[comm.rank()];
         const auto check = [](const char* what, const at::Tensor& got, const at::Tensor& expected) {
             INFO("the gradient of " << what);
-            CHECK(equal(got.grad(), expected));
+            CHECK(equal(got, expected));
         };
         check(
-            "this rank's experts, to which tokens of all ranks came", w,
-            part(whole.w.grad(), 0, comm)
+            "this rank's experts, to which tokens of all ranks came", own_w.grad(),
+            part(w.grad(), 0, comm)
         );
-        if (share.x.requires_grad()) {
-            check("this rank's tokens, which went to experts of all ranks", share.x, same.x.grad());
+        if (own.x.requires_grad()) {
+            check(
+                "this rank's tokens, which went to experts of all ranks", own.x.grad(),
+                same.x.grad()
+            );
         }
         check(
-            "the weights of this rank's choices", share.routing.weights, same.routing.weights.grad()
+            "the weights of this rank's choices", own.routing.weights.grad(),
+            same.routing.weights.grad()
         );
     }
 
-    Share share;
-    at::Tensor w;  // (E / p, d, d)
+    const Communicator& comm;
+    at::Tensor w;  // (E, d, d)
+    Share own;
+    at::Tensor own_w;  // (E / p, d, d)
+    std::vector<Share> shares;
 };
 
 /// Whole numbers, of which many are equal.
-at::Tensor scores_of(std::int64_t tokens, std::int64_t experts, int rank = 0) {
-    return filled({tokens, experts}, rank, 3);
+at::Tensor scores_of(std::int64_t tokens, std::int64_t experts) {
+    return filled({tokens, experts}, 0, 3);
 }
 
 /// How many rows go from a rank to each.
@@ -285,45 +285,23 @@ TEST_CASE("weights are probabilities among all experts, and scores get their gra
     });
 }
 
-TEST_CASE("the balance loss is 1 if all ranks together are balanced, E if one expert has all") {
-    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        // scores are so far apart that the probability of the chosen expert is 1
-        const auto loss = [&](const at::Tensor& chosen) {
-            const at::Tensor scores = at::one_hot(chosen, 4).mul(200).to(at::kFloat);
-            return balance_loss(route(scores, 1, 1), comm).item<float>();
-        };
-        const at::Tensor chosen = at::arange(comm.rank(), 12, comm.size()).remainder(4);
-        {
-            INFO("4 experts, and each is chosen 3 times by all ranks together");
-            CHECK(loss(chosen) == 1);
-        }
-        {
-            INFO("all tokens of all ranks go to expert 2");
-            CHECK(loss(chosen.mul(0).add(2)) == 4);
-        }
-        INFO("no rank has a token");
-        CHECK(loss(chosen.narrow(0, 0, 0)) == 0);
-    });
-}
-
 TEST_CASE("balance losses, weighted by tokens, are that of one process, for one all-reduce") {
     on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
         const std::vector<std::int64_t> tokens = {5, 0, 7, 3};
         const std::int64_t own = tokens[comm.rank()];
-        const auto first = std::accumulate(&tokens[0], &tokens[comm.rank()], std::int64_t{0});
+        const auto first =
+            std::accumulate(tokens.begin(), tokens.begin() + comm.rank(), std::int64_t{0});
+        const auto total =
+            std::accumulate(tokens.begin(), tokens.begin() + comm.size(), std::int64_t{0});
         for (const std::int64_t k : {1, 2}) {
-            std::vector<at::Tensor> parts;
-            for (int rank = 0; rank < comm.size(); ++rank) {
-                parts.push_back(scores_of(tokens[rank], kExperts, rank).div(4));
-            }
-            const at::Tensor all = at::cat(parts).requires_grad_();
+            const at::Tensor all = scores_of(total, kExperts).div(4).requires_grad_();
             const at::Tensor p = all.softmax(-1);
             const at::Tensor chosen = at::one_hot(route(all, k, 1).experts, kExperts);
             const at::Tensor f = chosen.sum(1).to(at::kFloat).mean(0).div(k);
             // each token's part of the loss of one process
             const at::Tensor terms = p.mul(f).sum(-1).mul(kExperts);
             terms.sum().backward();
-            const at::Tensor scores = parts[comm.rank()].detach().clone().requires_grad_();
+            const at::Tensor scores = all.detach().narrow(0, first, own).clone().requires_grad_();
             at::Tensor loss;
             const Traffic there =
                 record(comm, [&] { loss = balance_loss(route(scores, k, 0.5), comm).mul(own); });
@@ -340,6 +318,9 @@ TEST_CASE("balance losses, weighted by tokens, are that of one process, for one 
             ));
             CHECK(back.messages_sent == 0);
         }
+        INFO("no rank has a token");
+        const Routing nobody = route(scores_of(0, kExperts), 1, 1);
+        CHECK(balance_loss(nobody, comm).item<float>() == 0);
     });
 }
 
@@ -367,7 +348,9 @@ TEST_CASE("rows arrive by rank, in their order, and gradients go back to where t
     });
 }
 
-TEST_CASE("each expert is called once, with its tokens by rank and by position, or with none") {
+TEST_CASE(
+    "each expert is called once, with its tokens by rank and by position, and gives weighted rows"
+) {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
         const std::int64_t local = kExperts / comm.size();
         for (const Spread& spread : kSpreads) {
@@ -384,7 +367,8 @@ TEST_CASE("each expert is called once, with its tokens by rank and by position, 
                 return rows;
             };
             const Routing routing = Share(spread, comm.rank()).routing;
-            (void)expert_parallel(tokens_of(comm.rank()), routing, note, comm);
+            const at::Tensor x = tokens_of(comm.rank());
+            const at::Tensor y = expert_parallel(x, routing, note, comm);
             std::vector<std::int64_t> in_order(local);
             std::iota(in_order.begin(), in_order.end(), 0);
             INFO(spread.name);
@@ -399,26 +383,17 @@ TEST_CASE("each expert is called once, with its tokens by rank and by position, 
                 INFO("expert " << number << ": its tokens are (rank, position, 1)");
                 CHECK(equal(got[e], at::cat(expected)));
             }
-        }
-    });
-}
-
-TEST_CASE("experts that change nothing give each token times the sum of its kept weights") {
-    on_ranks({2, 1, 3, 4}, [](const Communicator& comm) {
-        for (const Spread& spread : kSpreads) {
-            const Share share(spread, comm.rank());
-            const at::Tensor y = expert_parallel(
-                share.x, share.routing,
-                [](std::int64_t /*local*/, const at::Tensor& tokens) { return tokens; }, comm
+            const at::Tensor sums = routing.weights.mul(routing.kept).sum(-1, true);
+            INFO(
+                "experts change nothing: x times the sum of its kept weights, 0 where all are "
+                "dropped"
             );
-            const at::Tensor sums = share.routing.weights.mul(share.routing.kept).sum(-1, true);
-            INFO(spread.name << "; x times the sum of its kept weights, 0 where all are dropped");
             CHECK(equal(
-                y, share.x.mul(sums),
-                {{share.x.mul(share.routing.weights.sum(-1, true)), "dropped choices are in it"},
-                 {share.x.mul(sums.add(sums.eq(0))),
+                y, x.mul(sums),
+                {{x.mul(routing.weights.sum(-1, true)), "dropped choices are in it"},
+                 {x.mul(sums.add(sums.eq(0))),
                   "x is in it where all choices were dropped: the caller adds that"},
-                 {share.x.mul(share.routing.kept.sum(-1, true)), "that is without the weights"}}
+                 {x.mul(routing.kept.sum(-1, true)), "that is without the weights"}}
             ));
         }
     });
@@ -434,21 +409,19 @@ TEST_CASE("output and all gradients are those of one process, for counts and fou
         }
         for (const Spread& spread : spreads) {
             for (const bool trains_x : {true, false}) {
-                const WholeExperts whole(spread, p);
-                whole.backward();
-                const OwnExperts own(spread, whole, comm);
-                own.share.x.requires_grad_(trains_x);
+                const Trial trial(spread, comm);
+                trial.own.x.requires_grad_(trains_x);
                 at::Tensor y;
-                const Traffic there = record(comm, [&] { y = own.forward(comm); });
+                const Traffic there = record(comm, [&] { y = trial.forward(); });
                 const at::Tensor loss = loss_of(y, r);
                 const Traffic back = record(comm, [&] { loss.backward(); });
                 INFO(spread.name << (trains_x ? "" : "; x needs no gradient"));
-                CHECK(equal(y, whole.forward(r)));
-                own.has_gradients_of(whole, comm);
+                CHECK(equal(y, trial.whole(r)));
+                trial.has_gradients();
                 Counts sends, receives;
                 for (int other = 0; other < p; ++other) {
-                    sends.push_back(whole.shares[r].choices_for(other, p));
-                    receives.push_back(whole.shares[other].choices_for(r, p));
+                    sends.push_back(trial.shares[r].choices_for(other, p));
+                    receives.push_back(trial.shares[other].choices_for(r, p));
                 }
                 {
                     INFO("forward: E / p counts to each rank, its rows there, others' rows back");
@@ -465,24 +438,20 @@ TEST_CASE("two calls on two communicators know nothing of each other, in either 
     on_ranks({4, 2, 3}, [](const Communicator& comm) {
         const int number = comm.rank() % 2;
         const Communicator group = comm.split(number, comm.rank());
-        const Communicator* const comms[] = {&comm, &group};
         const Spread spreads[] = {
             {.name = "the call of all ranks"},
             {.name = "that of every second rank", .tokens = {3, 4}, .salt = 1UL + number}};
         for (const int first : {0, 1}) {
-            std::vector<WholeExperts> wholes;
-            std::vector<OwnExperts> owns;
+            const Trial trials[] = {{spreads[0], comm}, {spreads[1], group}};
             at::Tensor losses[2];
             for (const int i : {0, 1}) {
-                wholes.emplace_back(spreads[i], comms[i]->size()).backward();
-                owns.emplace_back(spreads[i], wholes[i], *comms[i]);
-                losses[i] = loss_of(owns[i].forward(*comms[i]), comms[i]->rank());
+                losses[i] = loss_of(trials[i].forward(), trials[i].comm.rank());
             }
             losses[first].backward();
             losses[1 - first].backward();
             for (const int i : {0, 1}) {
                 INFO(spreads[i].name << ", which goes back " << (i == first ? "first" : "last"));
-                owns[i].has_gradients_of(wholes[i], *comms[i]);
+                trials[i].has_gradients();
             }
         }
     });
@@ -492,8 +461,8 @@ TEST_CASE("a message that fails comes out of forward and of backward") {
     for (const bool trained : {false, true}) {
         reports_failures([=](const Communicator& comm) {
             const Spread spread = {.name = "", .tokens = {6, 6, 6}};
-            const WholeExperts whole(spread, comm.size());
-            const at::Tensor y = OwnExperts(spread, whole, comm).forward(comm);
+            const Trial trial(spread, comm);
+            const at::Tensor y = trial.forward();
             if (trained) {
                 y.sum().backward();
             }
@@ -512,37 +481,35 @@ TEST_CASE("rows whose gradient is to be differentiated again are refused out of 
 TEST_CASE("what does not fit is refused: k, factor, experts that p does not divide, other tokens") {
     on_ranks({2, 3, 4}, [](const Communicator& comm) {
         const at::Tensor scores = scores_of(4, 5);
-        const auto routes = [&](const char* what, const at::Tensor& of, std::int64_t k,
-                                double factor) {
-            refuses(comm, what, [&] { (void)route(of, k, factor); });
+        const auto calls = [&](std::int64_t tokens, std::int64_t experts) {
+            const Experts none = [](std::int64_t, const at::Tensor& rows) { return rows; };
+            (void)expert_parallel(
+                scores_of(tokens, kWidth), route(scores_of(4, experts), 1, 1), none, comm
+            );
         };
-        routes("k = 0", scores, 0, 1);
-        routes("k = 6 of 5 experts", scores, 6, 1);
-        routes("a factor of 0", scores, 1, 0);
-        routes("scores of one dimension", scores[0], 1, 1);
-        const Experts none = [](std::int64_t, const at::Tensor& tokens) { return tokens; };
-        const auto calls = [&](const char* what, std::int64_t tokens, std::int64_t experts) {
-            const at::Tensor x = filled({tokens, kWidth}, comm.rank(), 1);
-            const Routing routing = route(scores_of(4, experts), 1, 1);
-            refuses(comm, what, [&] { (void)expert_parallel(x, routing, none, comm); });
-        };
-        calls("13 experts", 4, 13);
-        calls("a routing of 4 tokens for 3", 3, kExperts);
+        const std::int64_t p = comm.size();
         const Counts ones(comm.size(), 1);
         const Counts more(comm.size() + 1, 1);
         Counts negative = ones;
         negative[0] = 3;
         negative[1] = -1;
-        const auto exchange = [&](const char* what, std::int64_t n, const Counts& sends,
-                                  const Counts& receives) {
-            const at::Tensor rows = filled({n, 2}, comm.rank(), 1);
-            refuses(comm, what, [&] { (void)exchange_rows(rows, sends, receives, comm); });
+        const auto exchange = [&](std::int64_t n, const Counts& sends, const Counts& receives) {
+            (void)exchange_rows(filled({n, 2}, comm.rank(), 1), sends, receives, comm);
         };
-        const std::int64_t p = comm.size();
-        exchange("a row more than is sent", p + 1, ones, ones);
-        exchange("p + 1 numbers to send", p + 1, more, ones);
-        exchange("p + 1 numbers to receive", p, ones, more);
-        exchange("a negative number of rows to send", p, negative, ones);
-        exchange("a negative number of rows to receive", p, ones, negative);
+        const std::pair<const char*, std::function<void()>> wrong[] = {
+            {"k = 0", [&] { (void)route(scores, 0, 1); }},
+            {"k = 6 of 5 experts", [&] { (void)route(scores, 6, 1); }},
+            {"a factor of 0", [&] { (void)route(scores, 1, 0); }},
+            {"scores of one dimension", [&] { (void)route(scores[0], 1, 1); }},
+            {"13 experts", [&] { calls(4, 13); }},
+            {"a routing of 4 tokens for 3", [&] { calls(3, kExperts); }},
+            {"a row more than is sent", [&] { exchange(p + 1, ones, ones); }},
+            {"p + 1 numbers to send", [&] { exchange(p + 1, more, ones); }},
+            {"p + 1 numbers to receive", [&] { exchange(p, ones, more); }},
+            {"a negative number of rows to send", [&] { exchange(p, negative, ones); }},
+            {"a negative number of rows to receive", [&] { exchange(p, ones, negative); }}};
+        for (const auto& [what, call] : wrong) {
+            refuses(comm, what, call);
+        }
     });
 }
