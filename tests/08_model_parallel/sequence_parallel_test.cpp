@@ -414,7 +414,9 @@ TEST_CASE("gradients of what every rank has are added up in place, all in one al
     });
 }
 
-TEST_CASE("dropout differs on each rank in a scope, from scope to scope, and outside") {
+TEST_CASE(
+    "dropout differs on each rank in a scope and from scope to scope, and comes again by recompute"
+) {
     on_ranks({3, 1, 2, 4}, [](const Communicator& comm) {
         seed_generator(seed());
         std::vector<std::pair<std::string, at::Tensor>> masks = {{"before the scopes", mask()}};
@@ -433,6 +435,10 @@ TEST_CASE("dropout differs on each rank in a scope, from scope to scope, and out
                 CHECK_FALSE(masks[i].second.equal(masks[j].second));
             }
         }
+        seed_generator(seed());
+        (void)mask();
+        INFO("the generator is where it was before the first scope: the same numbers in it again");
+        CHECK(identical(mask_of_own(comm), masks[1 + comm.rank()].second));
     });
 }
 
@@ -460,22 +466,8 @@ TEST_CASE("after a scope all ranks draw the same, however many numbers each has 
     });
 }
 
-TEST_CASE("a scope has the same numbers again when the generator is brought back, as by recompute"
-) {
-    on_ranks({2, 1, 3}, [](const Communicator& comm) {
-        const auto from_the_seed = [&] {
-            seed_generator(seed());
-            return mask_of_own(comm);
-        };
-        const at::Tensor first = from_the_seed();
-        INFO("the generator is where it was before the first scope");
-        CHECK(identical(from_the_seed(), first));
-    });
-}
-
 TEST_CASE("a message that fails comes out of backward") {
-    for (const bool trains_x :
-         {true, false}) {  // the last message is that of its gradient, or of x
+    for (const bool trains_x : {true, false}) {  // the last message is its gradient's, or x
         reports_failures([&](const Communicator& comm) {
             const at::Tensor x = filled({2, 12, 5}, 0, 1).requires_grad_(trains_x);
             const at::Tensor w = filled({6, 5}, 0, 2).requires_grad_();
