@@ -126,13 +126,8 @@ class Caller {
         thread_ = std::thread(std::move(task));
     }
     ~Caller() {
-        if (!thread_.joinable()) {
-            return;
-        }
-        if (has_returned()) {
-            thread_.join();
-        } else {
-            thread_.detach();
+        if (thread_.joinable()) {
+            has_returned() ? thread_.join() : thread_.detach();
         }
     }
     Caller(Caller&&) = default;
