@@ -1,19 +1,17 @@
-// split: who is in a group, and in which order; messages that never meet; ranks that make another
-// call.
+// split: who is in a group, and in which order; messages that never meet; ranks that make another call.
 #include "exercises/04_groups_and_rendezvous/split.hpp"
 
 #include <algorithm>
 #include <climits>
-#include <cstdint>
 #include <ranges>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <mpi.h>
 
 #include "course/protocol/counted.hpp"
-#include "course/runtime/seeded.hpp"
 #include "exercises/01_point_to_point/send_recv.hpp"
 #include "tests/harness/harness.hpp"
 #include "tests/harness/words/patterns.hpp"
@@ -110,21 +108,8 @@ Comparison same_group(const Group& group, const Given& given, int r) {
 constexpr int kLarge = INT_MAX;
 constexpr int kExact = 1 << 24;  // a float has all whole numbers up to here
 
-/// Colors and keys by chance, the same on all ranks.
-Given drawn(int p, std::uint64_t number) {
-    constexpr int kColors[] = {0, 1, kLarge, kLarge - 1, MPI_UNDEFINED};
-    constexpr int kKeys[] = {INT_MIN, -1, 0, 0, 1, kLarge};
-    const std::uint64_t stream = seeded_bits(seed(), number);
-    Given all{"drawn", {}, {}};
-    for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(p); ++r) {
-        all.colors.push_back(kColors[seeded_bits(stream, 2 * r) % 5]);
-        all.keys.push_back(kKeys[seeded_bits(stream, 2 * r + 1) % 6]);
-    }
-    return all;
-}
-
 std::vector<Given> usual_and_extreme(int p) {
-    std::vector<Given> all = {
+    return {
         given("all in one group", p, {0}, {0}),
         given("mixed", p, {0}, {1, 2, 0, 4, 3}),
         given("turned around", p, {0}, {0, -1, -2, -3, -4}),
@@ -138,11 +123,8 @@ std::vector<Given> usual_and_extreme(int p) {
         given("keys that no float tells apart", p, {0}, {kExact + 1, kExact}),
         given("a key like MPI_UNDEFINED", p, {kLarge}, {MPI_UNDEFINED + 1, MPI_UNDEFINED}),
         given("nobody", p, {MPI_UNDEFINED}, {0}),
-        given("all but every fifth rank", p, {MPI_UNDEFINED, 3, 3, 3, 3}, {0})};
-    for (std::uint64_t number = 0; number < 12; ++number) {
-        all.push_back(drawn(p, number));
-    }
-    return all;
+        given("all but every fifth rank", p, {MPI_UNDEFINED, 3, 3, 3, 3}, {0}),
+        given("all of that", p, {kLarge, 0, MPI_UNDEFINED, kLarge, 0, 1}, {INT_MIN, 0, 0, -1})};
 }
 
 /// Every call makes the groups that it has to, one after the other.
@@ -156,8 +138,7 @@ void makes_groups(const Communicator& comm, const std::vector<Given>& calls) {
     }
 }
 
-/// Each rank of the group tells the next one its number in the communicator. Did the previous one's
-/// come?
+/// Each rank of the group tells the next one its number in the communicator. Did the previous one's come?
 Comparison passes_on(const Group& group, int tag = 0) {
     const int p = group.size();
     const int r = group.rank();
@@ -217,25 +198,7 @@ Communicator split_by_mpi(const Communicator& comm, int color) {
     return comm.split(color, comm.rank());
 }
 
-struct Names {
-    std::string what;
-    std::string first, second;
-};
-
-std::vector<Names> names() {
-    const std::string thousand(1000, 'x');
-    return {
-        {"of other lengths", "rows", "columns"},
-        {"of the same letters", "pair", "pari"},
-        {"with the same 31 * a + b", "Aa", "BB"},
-        {"that differ in the highest bit of each byte", "caf\xc3\xa9", "cafC)"},
-        {"of which 1000 letters are the same, and the last is not", thousand + "1", thousand + "2"},
-        {"that differ behind a zero", std::string("a\0b", 3), std::string("a\0c", 3)},
-    };
-}
-
-/// Whether the text names the rank, no other one than rank 0 beside it, and `own` where this rank
-/// knows it.
+/// Whether the text names the rank, no other one than rank 0 beside it, and `own` where this rank knows it.
 Comparison tells(
     const std::string& told, int rank, const std::string& own, const Communicator& comm
 ) {
@@ -253,22 +216,6 @@ Comparison tells(
     return {
         told.find(own.c_str()) != std::string::npos,
         text("this rank's own name \"", own.substr(0, 40), "\" is not in \"", got, "\"")};
-}
-
-/// Rank `other` calls it by the second name, and the ranks after it too.
-void names_another_call(Groups& groups, const Names& names, int other, const Communicator& comm) {
-    const int r = comm.rank();
-    const std::string& own = r < other ? names.first : names.second;
-    const Answer got = answer(comm, [&] { groups.split(own, 0, 0); });
-    INFO(
-        "names " << names.what << ": rank 0 gives one, rank " << other
-                 << " and those after it another"
-    );
-    INFO("it must throw dist::Error on every rank, also where the call is right");
-    CHECK(got.what == kError);
-    if (got.what == kError) {
-        CHECK(tells(got.text, other, own, comm));
-    }
 }
 
 const Forbid kForbid(
@@ -392,8 +339,7 @@ TEST_CASE("a group's send and recv carry any number of floats, in one message") 
     });
 }
 
-TEST_CASE("messages of two groups and of the communicator never meet, whichever is received first"
-) {
+TEST_CASE("messages of two groups and of the communicator never meet, whichever is first") {
     on_ranks({2, 3}, [](const Communicator& comm) {
         Groups groups(comm);
         const Group first = groups.split("first", 1, 0);
@@ -495,9 +441,28 @@ TEST_CASE("a group's send and recv throw dist::Error if a message fails") {
 TEST_CASE("split names the first rank that makes another call, on every rank") {
     on_ranks({3, 2, 4}, [](const Communicator& comm) {
         Groups groups(comm);
-        for (const Names& pair : names()) {
+        const std::string thousand(1000, 'x');
+        const std::vector<std::tuple<std::string, std::string, std::string>> names = {
+            {"of other lengths", "rows", "columns"},
+            {"of the same letters", "pair", "pari"},
+            {"with the same 31 * a + b", "Aa", "BB"},
+            {"that differ in the highest bit of each byte", "caf\xc3\xa9", "cafC)"},
+            {"of which 1000 letters are the same, and the last is not", thousand + "1",
+             thousand + "2"},
+            {"that differ behind a zero", std::string("a\0b", 3), std::string("a\0c", 3)}};
+        for (const auto& [what, first, second] : names) {
             for (int other = 1; other < comm.size(); ++other) {
-                names_another_call(groups, pair, other, comm);
+                const std::string own = comm.rank() < other ? first : second;
+                const Answer got = answer(comm, [&] { groups.split(own, 0, 0); });
+                INFO(
+                    "names " << what << ": rank 0 gives one, rank " << other
+                             << " and those after it another"
+                );
+                INFO("it must throw dist::Error on every rank, also where the call is right");
+                CHECK(got.what == kError);
+                if (got.what == kError) {
+                    CHECK(tells(got.text, other, own, comm));
+                }
             }
         }
         INFO("the calls before were refused: this one is the first that counts");
@@ -563,21 +528,6 @@ TEST_CASE("split counts the calls of each Groups: two communicators are split in
             const Comparison message = passes_on_in(context, *group, 7, comm);
             CHECK(message);
         }
-    });
-}
-
-TEST_CASE("the last context has all tags") {
-    on_ranks({2}, [](const Communicator& comm) {
-        const Group group({1, 0}, Group::kContexts, comm);
-        {
-            INFO(
-                "a group of ranks 1 and 0 of the communicator, in this order: the number of rank "
-                << comm.rank()
-            );
-            CHECK(group.rank() == 1 - comm.rank());
-        }
-        const Comparison message = passes_on_in(Group::kContexts, group, Group::kTags - 1, comm);
-        CHECK(message);
     });
 }
 
