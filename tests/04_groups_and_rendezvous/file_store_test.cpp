@@ -9,14 +9,12 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
@@ -47,9 +45,7 @@ std::string record(const std::string& key, const std::string& value) {
 }
 
 /// What every file of this run begins with.
-std::string first_record() {
-    return record("", kRun);
-}
+const std::string kFirst = record("", kRun);
 
 FileStore store_in(const fs::path& path, Store::Duration timeout = kPatient) {
     return {path.string(), kRun, timeout};
@@ -60,22 +56,18 @@ OpenStore opens(const fs::path& path) {
 }
 
 /// A lock of this test's own, as another process would hold it.
-class FileLock {
-  public:
-    FileLock(const fs::path& path, int operation) : descriptor_(open(path.c_str(), O_RDWR)) {
+struct FileLock {
+    FileLock(const fs::path& path, int operation) : descriptor(open(path.c_str(), O_RDWR)) {
         becomes(operation);
     }
-    ~FileLock() { close(descriptor_); }
+    ~FileLock() { close(descriptor); }
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
 
-    void becomes(int operation) { has_it_ = flock(descriptor_, operation) == 0; }
+    /// Returns whether it does.
+    bool becomes(int operation) const { return flock(descriptor, operation) == 0; }
 
-    [[nodiscard]] bool has_it() const { return has_it_; }
-
-  private:
-    int descriptor_;
-    bool has_it_ = false;
+    int descriptor;
 };
 
 /// While it lives, a write beyond so many bytes of a file fails: the file is too large.
@@ -130,7 +122,7 @@ const std::vector<StoreKind>& dist::harness::stores_to_try() {
 TEST_CASE("the file has a record for each change, and no other") {
     on_ranks({1}, [](const Communicator&) {
         const fs::path path = fresh_path();
-        std::string expected = first_record();
+        std::string expected = kFirst;
         FileStore store = store_in(path);
         const auto holds = [&](const std::string& call, const std::string& new_record) {
             expected += new_record;
@@ -165,9 +157,8 @@ TEST_CASE("the file has a record for each change, and no other") {
 TEST_CASE("records that PyTorch's FileStore appends are read, those of its own keys skipped") {
     on_ranks({1}, [](const Communicator&) {
         const fs::path path = file_with(
-            first_record() + record("/a", "old") + record("cleanup/", "1") +
-            record("/-/b", "dash") + record("/a", "new") + record("/c", "") + record("-/c", "") +
-            record("", "not a key")
+            kFirst + record("/a", "old") + record("cleanup/", "1") + record("/-/b", "dash") +
+            record("/a", "new") + record("/c", "") + record("-/c", "") + record("", "not a key")
         );
         FileStore store = store_in(path, 100ms);
         CHECK(value_of(store, "a") == "\"new\"");
@@ -182,10 +173,9 @@ TEST_CASE("records that PyTorch's FileStore appends are read, those of its own k
     });
 }
 
-TEST_CASE("a part of a record at the end is passed over by readers, and cut off by the next writer"
-) {
+TEST_CASE("a part of a record at the end is skipped by readers, and cut off by the next writer") {
     on_ranks({1}, [](const Communicator&) {
-        const std::string whole = first_record() + record("/before", "1");
+        const std::string whole = kFirst + record("/before", "1");
         const std::string torn = record("/torn", "value");
         for (std::size_t cut = 1; cut < torn.size(); ++cut) {
             INFO("the last record ends after " << cut << " of its " << torn.size() << " bytes");
@@ -195,37 +185,15 @@ TEST_CASE("a part of a record at the end is passed over by readers, and cut off 
             CHECK(value_of(reader, "before") == "\"1\"");
             CHECK(value_of(reader, "torn") == "no value");
             FileStore writer = store_in(path);
-            {
-                INFO("the file after calls that read, and a second store");
-                CHECK(fs::file_size(path) == whole.size() + cut);
-            }
-            if (cut % 2 == 0) {
-                writer.set("after", "2");
-            } else {
-                writer.add("after", 2);
-            }
+            INFO("the file after calls that read, and a second store");
+            CHECK(fs::file_size(path) == whole.size() + cut);
+            writer.set("after", "2");
             CHECK(same_bytes(content_of(path), whole + record("/after", "2")));
             INFO("the store that has seen the part of a record, after it was cut off");
             CHECK(value_of(reader, "after") == "\"2\"");
             CHECK(reader.num_keys() == 2);
             CHECK(reader.erase("before"));
             CHECK(writer.num_keys() == 1);
-        }
-    });
-}
-
-TEST_CASE("a part of a record is no longer than its bytes, whatever length it begins with") {
-    on_ranks({1}, [](const Communicator& comm) {
-        const std::string length = "\xf0\xff\xff\xff";
-        for (const std::string& torn :
-             {length + "/k", record("/k", "").substr(0, 6) + length + "v"}) {
-            const fs::path path = file_with(first_record() + torn);
-            FileStore store = store_in(path, 100ms);
-            bool there = true;
-            const Memory memory = memory_of(comm, [&] { there = store.check({"k"}); });
-            CHECK_FALSE(there);
-            INFO("the last record says 4 GB, of which a few bytes are there");
-            CHECK(memory.peak_bytes < 100'000);
         }
     });
 }
@@ -241,13 +209,13 @@ TEST_CASE("a full disk is an Error that names the file, and changes nothing") {
                 continue;
             }
             INFO("the disk has room for 6 bytes, and the call is " << call.name);
-            Comparison refused;
-            {
-                const LargestFile disk(fs::file_size(path) + 6);
-                refused =
-                    throws_error([&] { call.make(store); }, {path.string(), "File too large"});
-            }
-            CHECK(refused);
+            CHECK(throws_error(
+                [&] {
+                    const LargestFile disk(fs::file_size(path) + 6);
+                    call.make(store);
+                },
+                {path.string(), "File too large"}
+            ));
             CHECK(value_of(store, "key") == "\"1\"");
             CHECK(value_of(other, "key") == "\"1\"");
             INFO("then there is room again");
@@ -260,30 +228,31 @@ TEST_CASE("a full disk is an Error that names the file, and changes nothing") {
 
 TEST_CASE("a file of another run, or of no store, is refused by its name and stays as it was") {
     on_ranks({1}, [](const Communicator&) {
-        const auto refused = [](const std::string& bytes, std::vector<std::string> says) {
+        const auto refused = [](const std::string& bytes, const std::vector<std::string>& says) {
             const fs::path path = file_with(bytes);
             INFO("the file has the bytes " << shown(bytes));
-            says.push_back(path.string());
             CHECK(throws_error([&] { store_in(path); }, says));
+            CHECK(throws_error([&] { store_in(path); }, {path.string()}));
             CHECK(same_bytes(content_of(path), bytes));
         };
         for (const std::string other : {"run-six", "run-seve", "run-seven-2", "xun-seven"}) {
             refused(record("", other) + record("/k", "v"), {other, kRun});
         }
-        refused(record("/k", "v") + first_record(), {});
-        refused("hello", {});
-        refused(first_record().substr(0, 6) + "x", {});
-        refused(record("", "run-six").substr(0, 10), {});
+        for (const std::string& bytes :
+             {record("/k", "v") + kFirst, std::string("hello"), kFirst.substr(0, 6) + "x",
+              record("", "run-six").substr(0, 10)}) {
+            refused(bytes, {});
+        }
     });
 }
 
 TEST_CASE("a file that ends before its first record does is made anew") {
     on_ranks({1}, [](const Communicator&) {
-        for (std::size_t cut = 0; cut < first_record().size(); ++cut) {
-            const fs::path path = file_with(first_record().substr(0, cut));
+        for (std::size_t cut = 0; cut < kFirst.size(); ++cut) {
+            const fs::path path = file_with(kFirst.substr(0, cut));
             INFO("the file ends after " << cut << " bytes of its first record");
             FileStore store = store_in(path);
-            CHECK(same_bytes(content_of(path), first_record()));
+            CHECK(same_bytes(content_of(path), kFirst));
             CHECK(store.num_keys() == 0);
         }
     });
@@ -291,11 +260,9 @@ TEST_CASE("a file that ends before its first record does is made anew") {
 
 TEST_CASE("a path that cannot be opened is an Error with its name and the reason") {
     on_ranks({1}, [](const Communicator&) {
-        const fs::path missing = fresh_path() / "store";
-        CHECK(throws_error(
-            [&] { store_in(missing); }, {missing.string(), "No such file or directory"}
-        ));
         const fs::path folder = fresh_path();
+        const std::string missing = folder / "store";
+        CHECK(throws_error([&] { store_in(missing); }, {missing, "No such file or directory"}));
         fs::create_directory(folder);
         CHECK(throws_error([&] { store_in(folder); }, {folder.string(), "Is a directory"}));
         const fs::path path = fresh_path();
@@ -304,9 +271,7 @@ TEST_CASE("a path that cannot be opened is an Error with its name and the reason
         fs::remove(path);
         for (const StoreCall& call : store_calls()) {
             INFO("a file that was removed: every call opens it, also " << call.name);
-            CHECK(throws_error(
-                [&] { call.make(store); }, {path.string(), "No such file or directory"}
-            ));
+            CHECK(throws_error([&] { call.make(store); }, {path.string(), "No such file"}));
         }
         CHECK_FALSE(fs::exists(path));
     });
@@ -316,11 +281,11 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
     on_ranks({1}, [](const Communicator&) {
         const fs::path path = fresh_path();
         const auto store = opens(path)();
+        struct sigaction handled = {};
+        struct sigaction before = {};
+        handled.sa_handler = [](int) {};
+        sigaction(SIGWINCH, &handled, &before);
         const auto has_to_wait = [store](FileLock& lock, const StoreCall& call) {
-            struct sigaction handled = {};
-            struct sigaction before = {};
-            handled.sa_handler = [](int) {};
-            sigaction(SIGWINCH, &handled, &before);
             const auto thread = std::make_shared<std::atomic<pthread_t>>();
             Caller caller([thread, store, call] {
                 *thread = pthread_self();
@@ -330,16 +295,10 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
             caller.waits();
             pthread_kill(*thread, SIGWINCH);
             std::this_thread::sleep_for(kWhile);
-            const bool has_waited = !caller.has_returned();
+            INFO("its thread has handled a signal meanwhile, which ends no call");
+            CHECK_FALSE(caller.has_returned());
             lock.becomes(LOCK_UN);
-            const CallEnd end = caller.end();
-            INFO(
-                "its thread has handled a signal meanwhile, which ends no call; the call: "
-                << end.how << " " << end.text
-            );
-            CHECK(has_waited);
-            CHECK(end.how == kReturned);
-            sigaction(SIGWINCH, &before, nullptr);
+            CHECK(caller.end().how == kReturned);
         };
         for (const StoreCall& call : store_calls()) {
             store->set("key", "1");
@@ -356,41 +315,7 @@ TEST_CASE("who changes the file holds it alone, and who reads shares it") {
             INFO("now another process changes the file, under an exclusive lock");
             has_to_wait(lock, call);
         }
-    });
-}
-
-TEST_CASE("who changes the file reads first what was appended while it waited for the lock") {
-    on_ranks({1}, [](const Communicator&) {
-        struct Change {
-            std::string name;
-            std::string appended;
-            std::function<std::string(Store&)> call;
-            std::string returns;
-        };
-        const std::vector<Change> changes = {
-            {"add(key, 1)", record("/key", "100"),
-             [](Store& store) { return std::to_string(store.add("key", 1)); }, "101"},
-            {"compare_set(key, 5, 6)", record("/key", "100"),
-             [](Store& store) { return store.compare_set("key", "5", "6"); }, "100"},
-            {"erase(key)", record("-/key", ""),
-             [](Store& store) { return store.erase("key") ? "true" : "false"; }, "false"}};
-        for (const Change& change : changes) {
-            const fs::path path = file_with(first_record() + record("/key", "5"));
-            const auto store = opens(path)();
-            store->num_keys();
-            FileLock lock(path, LOCK_SH);
-            Caller caller([store, call = change.call] { return call(*store); });
-            caller.waits();
-            std::this_thread::sleep_for(kWhile);
-            append(path, change.appended);
-            lock.becomes(LOCK_UN);
-            INFO(
-                change.name
-                << " where 5 stood when it was called, and another process has appended "
-                << shown(change.appended) << " before it had the exclusive lock"
-            );
-            CHECK(caller.end().text == change.returns);
-        }
+        sigaction(SIGWINCH, &before, nullptr);
     });
 }
 
@@ -415,40 +340,13 @@ TEST_CASE("processes that were forked with one store keep each other out") {
             becomes_true([&] { return fs::file_size(path) == most; });
             Caller caller([&] { return std::to_string(store.add("key", 2)); });
             std::this_thread::sleep_for(kWhile);
-            INFO(
-                "two processes were forked from the one that made the store: one is in the middle "
-                "of a write, and the other one calls add()"
-            );
+            INFO("two processes were forked: one is in the middle of a write, and one calls add()");
             CHECK_FALSE(caller.has_returned());
             std::ofstream(go_on) << "go on";
             CHECK(caller.end().text == "7");
         };
         on_processes(2, [&](int rank, int /*p*/) { rank == 0 ? writes() : comes_second(); });
         CHECK(store.add("key", 0) == 7);
-    });
-}
-
-TEST_CASE("processes that begin at once share one file, and count and wait through it") {
-    on_ranks({1}, [](const Communicator&) {
-        constexpr int kTimes = 100;
-        const fs::path path = fresh_path();
-        on_processes(4, [&](int rank, int p) {
-            FileStore store = store_in(path);
-            std::int64_t last = 0;
-            for (int time = 0; time < kTimes; ++time) {
-                const std::int64_t sum = store.add("counter", 1);
-                INFO("sums of the same process, one after the other");
-                CHECK(sum > last);
-                last = sum;
-            }
-            store.set(text("rank ", rank), "");
-            store.wait({"rank 0", "rank 1", "rank 2", "rank 3"}, kPatient);
-            INFO("4 processes add 1, each " << kTimes << " times");
-            CHECK(store.add("counter", 0) == std::int64_t{kTimes} * p);
-        });
-        INFO("the file is made once, whoever comes first");
-        CHECK(content_of(path).starts_with(first_record() + record("/counter", "1")));
-        CHECK(store_in(path).num_keys() == 5);
     });
 }
 
@@ -459,12 +357,10 @@ TEST_CASE("who makes the file looks at it under the lock") {
         Caller caller([path] { return std::to_string(store_in(path).num_keys()); });
         caller.waits();
         std::this_thread::sleep_for(kWhile);
-        INFO(
-            "a store is made of an empty file, which another process locks, makes and sets a key in"
-        );
+        INFO("a store is made of an empty file, in which another process sets a key, under a lock");
         CHECK_FALSE(caller.has_returned());
         CHECK(fs::file_size(path) == 0);
-        const std::string bytes = first_record() + record("/key", "value");
+        const std::string bytes = kFirst + record("/key", "value");
         std::ofstream(path, std::ios::binary) << bytes;
         lock.becomes(LOCK_UN);
         CHECK(caller.end().text == "1");
@@ -474,7 +370,7 @@ TEST_CASE("who makes the file looks at it under the lock") {
 
 TEST_CASE("threads that share an object read what is new once") {
     on_ranks({1}, [](const Communicator&) {
-        const fs::path path = file_with(first_record());
+        const fs::path path = file_with(kFirst);
         const auto store = opens(path)();
         append(path, record("large", std::string(8 << 20, 'v')));  // which is skipped
         FileLock lock(path, LOCK_EX);
@@ -488,29 +384,23 @@ TEST_CASE("threads that share an object read what is new once") {
         for (Caller& caller : callers) {
             CHECK(caller.end().text == "0");
         }
-        INFO("then another store sets a key");
-        store_in(path).set("after", "1");
-        CHECK(value_of(*store, "after") == "\"1\"");
     });
 }
 
 TEST_CASE("a call reads what is new in the file") {
     on_ranks({1}, [](const Communicator&) {
-        std::string bytes = first_record();
+        std::string bytes = kFirst;
         for (int i = 0; i < 16; ++i) {
             bytes += record("/" + std::to_string(i), std::string(1 << 20, 'v'));
         }
         FileStore store = store_in(file_with(bytes));
         CHECK(store.num_keys() == 16);
         int sum = 0;
-        const Comparison reads = takes_a_few_operations("a file of 16 MB, again and again", [&] {
+        const Comparison quick = takes_a_few_operations("a file of 16 MB, again and again", [&] {
             sum += store.check({"3", "x"}) ? 1 : 0;
-        });
-        CHECK(reads);
-        const Comparison changes = takes_a_few_operations("a file of 16 MB, again and again", [&] {
             store.add("sum", 1);
         });
-        CHECK(changes);
+        CHECK(quick);
         CHECK(sum == 0);
     });
 }
@@ -524,18 +414,15 @@ TEST_CASE("who waits looks every 10 ms, and sleeps meanwhile") {
         CHECK(caller.waits());
         const int before = caller.times_asleep();
         std::this_thread::sleep_for(200ms);
-        {
-            INFO("how often a call of get() falls asleep in 0.2 s");
-            CHECK(caller.times_asleep() - before <= 60);
-            INFO("and then: as often as that in 2 s?");
-            CHECK(becomes_true([&] { return caller.times_asleep() - before >= 40; }, 2000ms));
-        }
+        INFO("how often a call of get() falls asleep in 0.2 s, and then in 2 s");
+        CHECK(caller.times_asleep() - before <= 60);
+        CHECK(becomes_true([&] { return caller.times_asleep() - before >= 40; }, 2000ms));
         int free = 0;
         int not_open = 0;
         for (int i = 0; i < 20; ++i) {
             std::this_thread::sleep_for(3ms);
             not_open += next_descriptor() == descriptor ? 1 : 0;
-            free += FileLock(path, LOCK_EX | LOCK_NB).has_it() ? 1 : 0;
+            free += FileLock(path, LOCK_SH | LOCK_NB).becomes(LOCK_EX | LOCK_NB) ? 1 : 0;
         }
         INFO("how often of 20 times the file is not locked, and not open, while get() waits");
         CHECK(free >= 10);
@@ -549,19 +436,18 @@ TEST_CASE("no file stays open when a call has returned or thrown") {
     on_ranks({1}, [](const Communicator&) {
         const int before = next_descriptor();
         const fs::path path = fresh_path();
-        {
-            FileStore store = store_in(path, 5ms);
-            store.set("text", "x");
-            error_of([&] { store.get("missing"); });
-            error_of([&] { store.add("text", 1); });
-            for (const StoreCall& call : store_calls()) {
-                store.set("key", "1");
-                call.make(store);
-            }
-            error_of([&] { const FileStore other(path.string(), "another run"); });
-            CHECK(next_descriptor() == before);
+        FileStore store = store_in(path, 5ms);
+        store.set("text", "x");
+        error_of([&] { store.get("missing"); });
+        error_of([&] { store.add("text", 1); });
+        for (const StoreCall& call : store_calls()) {
+            store.set("key", "1");
+            call.make(store);
         }
-        INFO("the file stays");
+        error_of([&] { const FileStore other(path.string(), "another run"); });
+        CHECK(next_descriptor() == before);
+        store_in(path);
+        INFO("the file stays when a store is gone");
         CHECK(fs::exists(path));
     });
 }

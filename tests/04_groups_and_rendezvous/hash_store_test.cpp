@@ -30,10 +30,7 @@ TEST_CASE("who waits sleeps until a value comes") {
             const int before = caller.times_asleep();
             std::this_thread::sleep_for(100ms);
             const int times = caller.times_asleep() - before;
-            INFO(
-                "how often " << (get ? "get()" : "wait()")
-                             << " woke up in 0.1 s without a new value"
-            );
+            INFO("how often " << (get ? "get()" : "wait()") << " woke up in 0.1 s without a value");
             CHECK(times <= 2);
             CHECK(caller.waits());
             CHECK_FALSE(caller.has_returned());

@@ -121,14 +121,11 @@ TEST_CASE("a store returns what was set last, for keys and values of any bytes")
 TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
     each_store(300ms, [](const OpenStore& open) {
         const auto store = open();
-        store->set("other", "value");
         CHECK(store->add("key", 1) == 1);
         CHECK(store->add("key", 2) == 3);
-        CHECK(value_of(*store, "key") == "\"3\"");
         INFO("what other handles add and set counts as well");
         CHECK(open()->add("key", -12) == -9);
         CHECK(value_of(*store, "key") == "\"-9\"");
-        CHECK(store->add("key", 0) == -9);
         open()->set("key", "100");
         CHECK(store->add("key", 1) == 101);
         CHECK(store->add("nothing", 0) == 0);
@@ -141,8 +138,7 @@ TEST_CASE("add counts in decimal text, up to the limits of 64 bits") {
         CHECK(store->add("large", kLeast + 1) == kLeast);
         CHECK(value_of(*open(), "large") == "\"-9223372036854775808\"");
         CHECK(store->add("large", 1) == kLeast + 1);
-        CHECK(store->num_keys() == 4);
-        CHECK(value_of(*store, "other") == "\"value\"");
+        CHECK(store->num_keys() == 3);
         for (const auto& [digits, sum] : {std::pair{"007", 8}, {"-007", -6}, {"-0", 1}}) {
             INFO("1 is added to " << digits << ": zeros in front are digits as well");
             store->set("digits", digits);
@@ -381,22 +377,20 @@ TEST_CASE("wait returns when all keys are there at the same time") {
     each_store(kPatient, [](const OpenStore& open) {
         for (const bool swapped : {false, true}) {
             const auto store = open();
-            const std::string first = swapped ? "b" : "a";
-            const std::string last = swapped ? "a" : "b";
-            store->erase(last);
-            store->set(first, "");
-            INFO(
-                "wait() for a and b: " << first << " is there, is erased, then " << last << " comes"
-            );
+            const std::string one = swapped ? "b" : "a";
+            const std::string two = swapped ? "a" : "b";
+            store->erase(two);
+            store->set(one, "");
+            INFO("wait() for a and b: " << one << " is there, is erased, then " << two << " comes");
             Caller caller = calls_wait(open, {"a", "b"});
             caller.waits();
             std::this_thread::sleep_for(kWhile);
             CHECK_FALSE(caller.has_returned());
-            store->erase(first);
-            store->set(last, "");
+            store->erase(one);
+            store->set(two, "");
             std::this_thread::sleep_for(kWhile);
             CHECK_FALSE(caller.has_returned());
-            store->set(first, "");
+            store->set(one, "");
             CHECK(caller.end().how == kReturned);
         }
     });
@@ -427,8 +421,7 @@ TEST_CASE("a call that waits keeps no other one waiting") {
 
 TEST_CASE("threads that add at the same time get sums of their own") {
     each_store(kPatient, [](const OpenStore& open) {
-        const auto parts =
-            meetings(open, [](Store& store, int, int) { return store.add("counter", 1); });
+        const auto parts = meetings(open, [](Store& s, int, int) { return s.add("counter", 1); });
         std::vector<std::int64_t> sums;
         for (const auto& part : parts) {
             sums.insert(sums.end(), part.begin(), part.end());
@@ -530,9 +523,8 @@ TEST_CASE("no call sees half of a value") {
             int count = 0;
             for (int time = 0; time < 100; ++time) {
                 if (number % 2 == 0) {
-                    store.set(
-                        "value", std::string(20'000U + time, static_cast<char>('a' + time % 26))
-                    );
+                    const auto letter = static_cast<char>('a' + time % 26);
+                    store.set("value", std::string(20'000U + time, letter));
                 } else {
                     const std::string value = store.get("value");
                     count += value.find_first_not_of(value[0]) == std::string::npos ? 0 : 1;
