@@ -1,7 +1,6 @@
 // What tcp_store must do: a Store like all others, in the bytes of PyTorch's own client, whatever the network does to them.
 #include "exercises/04_groups_and_rendezvous/tcp_store.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -12,13 +11,10 @@
 #include <poll.h>
 #include <string>
 #include <sys/socket.h>
-#include <thread>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "course/net/socket.hpp"
-#include "course/runtime/clock.hpp"
 #include "tests/04_groups_and_rendezvous/store_wire.hpp"
 #include "tests/04_groups_and_rendezvous/stores.hpp"
 #include "tests/harness/harness.hpp"
@@ -41,70 +37,45 @@ TcpStore patient(int port) {
     return {kHost, port, kPatience};
 }
 
-/// A server that plays its part by heart: holds each request against what has to come, and replies what it was told to.
+/// Serves one client by heart: holds each request against what has to come, behind the greeting, and replies what it is
+/// told to. Once the client has gone, says what was not as it has to be.
+Comparison serves(const net::Socket& listener, const std::vector<Recorded>& script) {
+    if (!net::ready_before(listener, POLLIN, std::chrono::steady_clock::now() + kPatience)) {
+        return {false, "no client connects"};
+    }
+    const RawClient client(net::accept_from(listener));
+    const std::string greeting = client.hears(10);
+    if (!greeting.starts_with(bytes("00 ce f7 85 3c 0d"))) {
+        return {false, "validate, ping and a number: got " + in_hex(greeting)};
+    }
+    client.says(greeting.substr(6));  // the number of the ping
+    for (const Recorded& one : script) {
+        const std::string request = bytes(one.request);
+        if (const auto same = same_on_wire(client.hears(request.size()), request); !same) {
+            return {false, one.call + ": " + same.text};
+        }
+        client.says(bytes(one.reply));
+    }
+    const std::string more = client.hears(1);
+    return {more.empty(), "after the last call: " + same_on_wire(more, "").text};
+}
+
+/// A server that does so beside the test.
 class ScriptedServer {
   public:
-    /// Serves one client, whose greeting is not in the script.
-    explicit ScriptedServer(
-        std::vector<Recorded> script,
-        net::Socket listener = net::listen_on(0, net::From::this_machine)
-    )
-        : listener_(std::move(listener)), script_(std::move(script)), thread_([this] { run(); }) {}
-    ~ScriptedServer() {
-        end_.second.close();
-        if (thread_.joinable()) {
-            thread_.join();
-        }
-    }
-    ScriptedServer(const ScriptedServer&) = delete;
-    ScriptedServer& operator=(const ScriptedServer&) = delete;
+    explicit ScriptedServer(const std::vector<Recorded>& script, net::Socket at = net::listen_on(0))
+        : listener_(std::move(at)), result_(std::async(std::launch::async, [this, script] {
+              return serves(listener_, script);
+          })) {}
 
-    [[nodiscard]] int port() const { return port_; }
+    [[nodiscard]] int port() const { return net::local_port(listener_); }
 
-    /// Once the client has done its part: what was not as it has to be.
-    Comparison result() {
-        thread_.join();
-        return {wrong_.empty(), wrong_};
-    }
+    /// Once the client has done its part.
+    Comparison result() { return result_.get(); }
 
   private:
-    void run() {
-        pollfd events[2] = {
-            {listener_.descriptor(), POLLIN, 0}, {end_.first.descriptor(), POLLIN, 0}};
-        poll(events, 2, static_cast<int>(Wire::kPatience.count()));
-        RawClient client(net::accept_from(listener_));
-        if (!client) {
-            wrong_ = "no client connects";
-            return;
-        }
-        const std::string begin = bytes("00 ce f7 85 3c 0d");
-        constexpr std::size_t kPing = 4;
-        const std::string greeting = client.hears(begin.size() + kPing);
-        if (!greeting.starts_with(begin)) {
-            wrong_ = "the greeting: " + same_on_wire(greeting, begin).text + " and a number";
-            return;
-        }
-        client.says(greeting.substr(begin.size()));
-        for (const Recorded& one : script_) {
-            const std::string request = bytes(one.request);
-            const Comparison same = same_on_wire(client.hears(request.size()), request);
-            if (!same) {
-                wrong_ = one.call + ": " + same.text;
-                return;
-            }
-            client.says(bytes(one.reply));
-        }
-        if (const std::string more = client.hears(1); !more.empty()) {
-            wrong_ = "after the last call: " + same_on_wire(more, "").text;
-        }
-    }
-
     net::Socket listener_;
-    int port_ = net::local_port(listener_);
-    std::pair<net::Socket, net::Socket> end_ = net::connected_pair();
-    std::vector<Recorded> script_;
-    std::string wrong_;
-    std::thread thread_;  // last: it uses all others
+    std::future<Comparison> result_;
 };
 
 /// Has a port at which nobody listens yet, and which nobody else can take.
@@ -134,18 +105,16 @@ std::string makes_recorded_calls(int port) {
         is("add n 5", store.add("n", 5), 5);
         is("add n 2", store.add("n", 2), 7);
         is("get n", store.get("n"), "7");
-        is("compare_set m, which is missing, from old", store.compare_set("m", "old", "new"),
-           "old");
-        is("compare_set m, which is missing, from nothing", store.compare_set("m", "", "new"),
-           "new");
-        is("compare_set m from a wrong value", store.compare_set("m", "zzz", "q"), "new");
-        is("compare_set m from its value", store.compare_set("m", "new", "q"), "q");
+        is("compare_set m from old", store.compare_set("m", "old", "new"), "old");
+        is("compare_set m from nothing", store.compare_set("m", "", "new"), "new");
+        is("compare_set m from zzz", store.compare_set("m", "zzz", "q"), "new");
+        is("compare_set m from new", store.compare_set("m", "new", "q"), "q");
         is("check a, nokey", store.check({"a", "nokey"}), false);
         is("check a", store.check({"a"}), true);
         store.wait({"a", "n"}, kPatience);
-        const Comparison named =
-            throws_error<Timeout>([&] { store.wait({"nokey"}, 100ms); }, {"nokey"});
-        is("wait nokey, which is missing: whether its Timeout names the key", named.equal, true);
+        const auto in_vain = [&] { store.wait({"nokey"}, 100ms); };
+        is("wait nokey: its Timeout names the key", throws_error<Timeout>(in_vain, {"nokey"}).equal,
+           true);
         is("get a", store.get("a"), "xyz");
         is("num_keys", store.num_keys(), 3);
         is("erase m", store.erase("m"), true);
@@ -168,25 +137,6 @@ auto unless_busy(std::chrono::milliseconds patience, const Call& call) {
             }
         }
     }
-}
-
-std::unique_ptr<TcpStore> hasty(int port, std::chrono::milliseconds timeout) {
-    return unless_busy(timeout, [&] { return std::make_unique<TcpStore>(kHost, port, timeout); });
-}
-
-/// What add returned whose reply was held back for 450 ms.
-std::int64_t late_reply() {
-    const TcpStoreServer server;
-    FaultyNetwork network(seed());
-    const int edge = network.edge_to(server.port());
-    const std::unique_ptr<TcpStore> store = hasty(edge, 200ms);
-    network.cut(edge, Way::back);
-    auto sum = std::async(std::launch::async, [&] { return store->add("k", 1); });
-    const bool early = sum.wait_for(450ms) == std::future_status::ready;
-    network.mend(edge, Way::back);
-    const std::int64_t got = sum.get();  // it may have given up by then, where the machine was busy
-    CHECK_FALSE(early);
-    return got;
 }
 
 /// Its set() returns when the server has the value: the promises look at once, through another connection.
@@ -278,6 +228,7 @@ TEST_CASE("what is too long is refused before anything is sent") {
         const std::string value(TcpStoreServer::kMaxValue + 1, 'v');
         const std::vector<std::string> keys(TcpStoreServer::kMaxKeys + 1);
         const std::string key = longest + "k";
+        const std::vector<std::string> one_long = {"k", key};
         const std::vector<std::pair<std::string, std::function<void()>>> calls = {
             {"set of a long key", [&] { store.set(key, "v"); }},
             {"set of a long value", [&] { store.set("k", value); }},
@@ -286,14 +237,8 @@ TEST_CASE("what is too long is refused before anything is sent") {
             {"compare_set of a long key", [&] { store.compare_set(key, "", "v"); }},
             {"compare_set to a long value", [&] { store.compare_set("k", "", value); }},
             {"compare_set from a long value", [&] { store.compare_set("k", value, "v"); }},
-            {"check of a long key",
-             [&] {
-                 store.check({"k", key});
-             }},
-            {"wait for a long key",
-             [&] {
-                 store.wait({"k", key}, 10ms);
-             }},
+            {"check of a long key", [&] { store.check(one_long); }},
+            {"wait for a long key", [&] { store.wait(one_long, 10ms); }},
             {"wait for many keys", [&] { store.wait(keys, 10ms); }},
             {"erase of a long key", [&] { store.erase(key); }}};
         for (const auto& [name, call] : calls) {
@@ -304,9 +249,7 @@ TEST_CASE("what is too long is refused before anything is sent") {
     });
 }
 
-TEST_CASE(
-    "keys that come while their wait is being cancelled came in time, and no reply is left over"
-) {
+TEST_CASE("keys that come while their wait is being cancelled came in time; no reply is left") {
     on_one([] {
         ScriptedServer server({
             {"wait k", "06 <1> <2>'/k'", ""},
@@ -314,16 +257,13 @@ TEST_CASE(
             {"num_keys", "07", "<1>"},
         });
         TcpStore store = patient(server.port());
-        INFO("the server has answered the wait before it read cancel_wait, which it answers as well"
-        );
+        INFO("the server has answered the wait before it read cancel_wait, which it answers too");
         CHECK(error_of([&] { store.wait({"k"}, 100ms); }) == "");
         CHECK(store.num_keys() == 1);
     });
 }
 
-TEST_CASE(
-    "a client may start before its server, and the connection may break before the first answer"
-) {
+TEST_CASE("a client may start before its server, and its connection may break before an answer") {
     on_one([] {
         net::Socket bound = bound_socket();
         auto value = std::async(std::launch::async, [port = net::local_port(bound)] {
@@ -351,40 +291,18 @@ TEST_CASE(
     });
 }
 
-TEST_CASE("it waits 10 ms before the second try, then twice as long each time, and gives up in time"
-) {
+TEST_CASE("it waits 10 ms before it tries again, twice as long each time, and gives up in time") {
     on_one([] {
         const net::Socket nobody = bound_socket();
         FaultyNetwork network(seed());  // accepts, and resets each connection at once
         const int edge = network.edge_to(net::local_port(nobody));
-        const double begin_s = now_s();
-        auto given_up = std::async(std::launch::async, [&] {
-            return throws_error<Timeout>(
-                [&] { const TcpStore store(kHost, edge, 1000ms); }, {kHost, text(edge)}
-            );
-        });
-        std::vector<double> gaps_s;
-        std::string tries = "the first";
-        int seen = 0;
-        for (double last_s = begin_s; given_up.wait_for(1ms) != std::future_status::ready;) {
-            for (; seen < network.carried(edge).connections; ++seen) {
-                const double gap_s = now_s() - std::exchange(last_s, now_s());
-                if (seen > 0) {
-                    gaps_s.push_back(gap_s);
-                    tries += seen < 10 ? text(", one ", int(1000 * gap_s), " ms later") : "";
-                }
-            }
-        }
-        const double waited_s = now_s() - begin_s;
-        CHECK(given_up.get());
-        CHECK(waited_s >= 1);
-        CHECK(waited_s < 2.5);
-        INFO(seen << " tries: " << tries);
-        CHECK(gaps_s.size() <= 7);
-        if (gaps_s.size() > 3) {  // a busy machine leaves time for fewer
-            const auto [shortest, longest] = std::ranges::minmax(gaps_s);
-            CHECK(shortest < longest / 2);
-        }
+        const auto begin = std::chrono::steady_clock::now();
+        const auto connects = [&] { const TcpStore store(kHost, edge, 1000ms); };
+        CHECK(throws_error<Timeout>(connects, {kHost, text(edge)}));
+        CHECK(std::chrono::steady_clock::now() - begin >= 1s);
+        const int tries = network.carried(edge).connections;
+        INFO("tries in a second: at 0, 10, 30, 70, 150, 310, 630 and 1000 ms, or fewer: " << tries);
+        CHECK((3 <= tries && tries <= 8));
     });
 }
 
@@ -419,22 +337,16 @@ TEST_CASE("when the server ends, each call is an Error that names host and port"
         const auto fails = [&](const std::function<void()>& call) {
             return throws_error(call, {kHost, text(port)});
         };
-        std::vector<std::future<Comparison>> waiting;
-        for (int i = 0; i < 3; ++i) {
-            waiting.push_back(std::async(std::launch::async, [&, i] {
-                TcpStore store = patient(port);
-                store.add("here", 1);
-                return fails([&] { i == 0 ? store.get("k"), 0 : (store.wait({"k"}, kPatience), 0); }
-                );
-            }));
-        }
         TcpStore store = patient(port);
-        REQUIRE(becomes_true([&] { return store.add("here", 0) == 3; }));
+        auto waiting = std::async(std::launch::async, [&] {
+            TcpStore other = patient(port);
+            other.add("here", 1);
+            return fails([&] { other.wait({"k"}, kPatience); });
+        });
+        REQUIRE(becomes_true([&] { return store.add("here", 0) == 1; }));
         server.reset();
-        for (auto& one : waiting) {
-            INFO("a client waits, and its server ends");
-            CHECK(one.get());
-        }
+        INFO("a client waits, or calls, and its server ends");
+        CHECK(waiting.get());
         Comparison set_fails;  // the first may leave before it is known that nothing reads it
         for (int i = 0; i < 3 && !(set_fails = fails([&] { store.set("k", "v"); })); ++i) {
         }
@@ -446,19 +358,16 @@ TEST_CASE("when the server ends, each call is an Error that names host and port"
     });
 }
 
-TEST_CASE(
-    "a call whose answer is lost is an Error in time, is not made again, and the next call "
-    "connects anew"
-) {
+TEST_CASE("a call whose answer is lost is an Error in time, not made again; the next connects") {
     on_one([] {
         const TcpStoreServer server;
         FaultyNetwork network(seed());
         const int edge = network.edge_to(server.port());
-        const std::unique_ptr<TcpStore> store = hasty(edge, 1000ms);
-        const auto sum = [&] { return unless_busy(1000ms, [&] { return store->add("k", 0); }); };
+        TcpStore store(kHost, edge, 1000ms);
+        const auto sum = [&] { return unless_busy(1000ms, [&] { return store.add("k", 0); }); };
         const auto fails = [&](const std::string& how) {
             auto call = std::async(std::launch::async, [&] {
-                return throws_error([&] { store->add("k", 1); }, {kHost, text(edge)});
+                return throws_error([&] { store.add("k", 1); }, {kHost, text(edge)});
             });
             INFO(how);
             const bool in_time = call.wait_for(kPatience) == std::future_status::ready;
@@ -471,7 +380,7 @@ TEST_CASE(
         REQUIRE(sum() == 0);
         network.drop(edge, Way::back, 8);
         fails("the reply to add was dropped");
-        const auto set = [&] { unless_busy(1000ms, [&] { store->set("set", "anew"); }); };
+        const auto set = [&] { unless_busy(1000ms, [&] { store.set("set", "anew"); }); };
         CHECK(error_of(set) == "");
         INFO("add(\"k\", 1) was called once, and its reply lost: what is the sum?");
         CHECK(sum() == 1);
@@ -480,23 +389,26 @@ TEST_CASE(
         CHECK(sum() == 2);
         network.cut(edge, Way::there);
         fails("no request arrives any more");
-        network.mend(edge, Way::there);
-        REQUIRE(becomes_true([&] { return network.open_connections(edge) == 0; }));
-        network.reset_after(edge, Way::there, 4 + 10);  // of the greeting and its first request
-        fails("the connection was reset within a request");
-        const std::int64_t last = sum();
-        INFO("a request that was cut may or may not have come through");
-        CHECK((last == 2 || last == 3));
     });
 }
 
 TEST_CASE("an answer may take a second, however short the store's timeout is") {
-    // The answer takes longer than the store's timeout, and less than a second.
     on_one([] {
+        const auto late_reply = [] {
+            const TcpStoreServer server;
+            FaultyNetwork network(seed());
+            const int edge = network.edge_to(server.port());
+            TcpStore store(kHost, edge, 200ms);
+            network.cut(edge, Way::back);
+            auto sum = std::async(std::launch::async, [&] { return store.add("k", 1); });
+            CHECK(sum.wait_for(450ms) != std::future_status::ready);
+            network.mend(edge, Way::back);
+            return sum.get();  // it may have given up by then, where the machine was busy
+        };
         INFO("the timeout of the store is 200 ms, and the reply to add came after 450 ms");
         std::int64_t sum = 0;
-        const auto call = [&] { sum = unless_busy(1000ms, late_reply); };
-        CHECK(error_of(call) == "");
+        const std::string error = error_of([&] { sum = unless_busy(200ms, late_reply); });
+        CHECK(error == "");
         CHECK(sum == 1);
     });
 }
@@ -522,14 +434,11 @@ TEST_CASE("a server that speaks another language is an Error, whatever it says")
     on_one([] {
         for (const std::string reply : {"<9223372036854775807> 41", "<-1> 41"}) {
             INFO("a value of that length was announced, and one byte came: " << reply);
-            const auto is_named = [&] {
-                ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
-                TcpStore store(kHost, server.port(), 1000ms);
-                return throws_error(
-                    [&] { store.compare_set("k", "", "v"); }, {text(server.port())}
-                );
+            ScriptedServer server({{"compare_set", "02 <2>'/k' <0> <1>'v'", reply}});
+            const auto call = [&] {
+                TcpStore(kHost, server.port(), 1000ms).compare_set("k", "", "v");
             };
-            CHECK(unless_busy(1000ms, is_named));
+            CHECK(throws_error(call, {text(server.port())}));
         }
     });
 }
@@ -557,22 +466,6 @@ TEST_CASE("processes meet at a store, and one that dies takes nothing with it") 
         );
         CHECK(run.died[3] == "killed by SIGKILL");
         CHECK(patient(server.port()).add("sum", 0) == 3);
-    });
-}
-
-TEST_CASE("a store connects to a name, and to addresses of IPv4 and IPv6") {
-    on_one([] {
-        const TcpStoreServer server;
-        std::vector<std::string> hosts = other_addresses();
-        hosts.emplace_back("localhost");
-        for (const std::string& host : hosts) {
-            const std::string refused = error_of([&] {
-                TcpStore store(host, server.port(), kPatience);
-                store.add("came", 1);
-            });
-            INFO(host);
-            CHECK(refused == "");
-        }
     });
 }
 
