@@ -25,17 +25,14 @@ namespace {
 
 constexpr std::byte kUntouched{0xEE};
 
+using Body = std::function<void(Transport& transport, int rank, int p)>;
+
 /// Runs `body` in p processes for each p.
-void play(
-    const std::vector<int>& sizes,
-    const std::function<void(Transport& transport, int rank, int p)>& body
-) {
+void play(const std::vector<int>& sizes, const Body& body) {
     on_one([&] {
         for (const int p : sizes) {
             INFO("ranks: " << p);
-            const Processes run = on_transport(p, body);
-            CHECK(std::ssize(run.died) == p);
-            if (!run.passed) {
+            if (!on_transport(p, body).passed) {
                 return;
             }
         }
@@ -45,18 +42,15 @@ void play(
 /// Whether `got` is message(n, src, dst, number); if not, which one it may be.
 Comparison is_message(const Bytes& got, std::size_t n, int src, int dst, int number = 0) {
     const Bytes expected = message(n, src, dst, number);
-    if (got == expected) {
-        return {};
-    }
-    const std::string told =
+    std::string told =
         text("message ", number, " of rank ", src, " has ", n, " bytes, and ", got.size(), " came");
-    for (int other = 0; got.size() >= 4 && other < 20; ++other) {
+    for (int other = 0; got != expected && got.size() >= 4 && other < 20; ++other) {
         const Bytes begin = message(std::min<std::size_t>(got.size(), 16), src, dst, other);
         if (other != number && std::equal(begin.begin(), begin.end(), got.begin())) {
-            return {false, text(told, ": as if message ", other, " had come in its place")};
+            told += text(": as if message ", other, " had come in its place");
         }
     }
-    return {false, told + (got.size() == n ? "; some of its bytes are others" : "")};
+    return {got == expected, told};
 }
 
 /// Receives message(n, src, this rank, number). There is no CHECK in it: threads call it as well.
@@ -71,11 +65,8 @@ Comparison arrives(
     Bytes place(n + 60, kUntouched);
     const Arrival arrival = transport.recv(place, src, group, tag);
     if (arrival.src != src || arrival.tag != tag || arrival.bytes > place.size()) {
-        return {
-            false, text(
-                       "recv() says that ", arrival.bytes, " bytes came from rank ", arrival.src,
-                       " with tag ", arrival.tag
-                   )};
+        const auto [from, its_tag, count] = arrival;
+        return {false, text("recv() says: ", count, " bytes of rank ", from, ", tag ", its_tag)};
     }
     place.resize(arrival.bytes);
     return is_message(place, n, src, transport.rank(), number);
@@ -104,8 +95,8 @@ std::string framed(const Frame& frame, const Bytes& data) {
 
 // Of three ranks, 1 is killed: rank 0 has accepted its connection, and rank 2 has connected to it.
 constexpr int kDead = 1;
-constexpr std::size_t kHuge = 100'000'000;
-std::array<std::byte, kHuge> huge_data;  // of which a page is there once it has been written
+/// More than the kernel keeps between two ranks. A page of it is there once it has been written.
+std::array<std::byte, 100'000'000> huge_data;
 
 /// A moment at which a rank is killed.
 struct Moment {
@@ -117,9 +108,8 @@ struct Moment {
 /// Rank 1: leaves a message, and is killed when the others have come to their call.
 void dies(std::vector<net::Socket> sockets, const Moment& moment) {
     std::map<int, Wire> wires;
-    wires.emplace(0, std::move(sockets[0]));
-    wires.emplace(2, std::move(sockets[2]));
-    for (const auto& [other, wire] : wires) {
+    for (const int other : {0, 2}) {
+        const Wire& wire = wires.emplace(other, std::move(sockets[other])).first->second;
         wire.says(framed({0, 1, 9}, message(9, kDead, other)));
         CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
     }
@@ -132,30 +122,26 @@ void dies(std::vector<net::Socket> sockets, const Moment& moment) {
 
 /// Another rank: is told, by this call and by each later one; then receives what was left, and goes on with the third.
 void lives_on(Transport& transport, const Moment& moment) {
-    const int rank = transport.rank();
     transport.send({}, kDead, 0, 5);  // it is ready
     moment.call(transport);
     Bytes place(1000);
     CHECK(names_rank(kDead, [&] { transport.recv(place, kDead, 0, 0); }));
     CHECK(names_rank(kDead, [&] { transport.send(place, kDead, 0, 0); }));
     CHECK(names_rank(kDead, [&] { transport.probe(kDead, 0, 0); }));
-    for (const bool sends : {false, true}) {
-        Request late;
-        const std::string error = error_of([&] {
-            late =
-                sends ? transport.isend(place, kDead, 0, 0) : transport.irecv(place, kDead, 0, 0);
-        });
-        INFO((sends ? "isend" : "irecv") << " begins as ever, and wait and test tell");
-        REQUIRE(error == "");
-        for (int twice = 0; twice < 2; ++twice) {
-            CHECK(names_rank(kDead, [&] { transport.test(late); }));
-            CHECK(names_rank(kDead, [&] { transport.wait(late); }));
-        }
+    std::array<Request, 2> late;
+    const std::string error = error_of([&] {
+        late = {transport.isend(place, kDead, 0, 0), transport.irecv(place, kDead, 0, 0)};
+    });
+    INFO("isend and irecv: each begins as ever, and wait and test tell, each time");
+    REQUIRE(error == "");
+    for (const int which : {0, 1, 0, 1}) {
+        CHECK(names_rank(kDead, [&] { transport.test(late[which]); }));
+        CHECK(names_rank(kDead, [&] { transport.wait(late[which]); }));
     }
     CHECK(transport.probe(kDead, 0, 1).bytes == 9);
     CHECK(arrives(transport, 9, kDead, 0, 1));
-    const int third = 2 - rank;
-    transport.send(message(50, rank, third), third, 0, 0);
+    const int third = 2 - transport.rank();
+    transport.send(message(50, transport.rank(), third), third, 0, 0);
     CHECK(arrives(transport, 50, third));
 }
 
@@ -208,45 +194,34 @@ TEST_CASE("tcp_transport carries messages of every length between all pairs of r
 }
 
 TEST_CASE("tcp_transport gives a receive the first message of its sender, group and tag") {
-    play({3}, [](Transport& transport, int rank, int p) {
+    play({1, 3}, [](Transport& transport, int rank, int p) {
         // as they are sent; each number tells which one came
         const std::vector<std::pair<std::uint32_t, int>> sent = {
             {0, 0}, {1, 0},      {0, 1},      {0, 0}, {1, 0}, {4'000'000'000U, -2'000'000'000},
             {0, 0}, {65'536, 0}, {0, 65'536}, {0, -1}};
-        const std::vector<int> order = {
-            9, 8, 7, 5, 2, 1, 0, 4, 3, 6};  // as they are received: 0, 3, 6 in turn, and 1, 4
-        for (int r = 0; r < p; ++r) {
-            for (std::size_t i = 0; i < sent.size(); ++i) {
-                const Bytes data = message(40 + i, rank, r, static_cast<int>(i));
-                transport.send(data, r, sent[i].first, sent[i].second);
+        const int next = (rank + 1) % p;
+        const int prev = (rank + p - 1) % p;
+        for (const bool first : {true, false}) {
+            std::vector<Bytes> places(sent.size(), Bytes(50));
+            std::vector<Request> receives(sent.size());
+            const auto begin = [&](std::size_t i) {
+                receives[i] = transport.irecv(places[i], prev, sent[i].first, sent[i].second);
+            };
+            for (std::size_t i = 0; first && i < sent.size(); ++i) {
+                begin(i);
             }
-        }
-        for (int r = p - 1; r >= 0; --r) {
-            for (const int i : order) {
-                INFO("message " << i << " of rank " << r);
-                REQUIRE(arrives(transport, 40 + i, r, sent[i].first, sent[i].second, i));
+            for (int i = 0; i < std::ssize(sent); ++i) {
+                transport.send(message(50, rank, next, i), next, sent[i].first, sent[i].second);
             }
-        }
-    });
-}
-
-TEST_CASE("tcp_transport fills receives in the order in which they were begun") {
-    play({1, 2}, [](Transport& transport, int rank, int p) {
-        const int other = p - 1 - rank;
-        std::array<Bytes, 4> places;
-        std::array<Request, 4> receives;
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            places[i].resize(5000);
-            receives[i] = transport.irecv(places[i], other, 0, static_cast<int>(i) % 2);
-        }
-        for (int i = 0; i < 4; ++i) {
-            transport.send(message(5000, rank, other, i), other, 0, i % 2);
-        }
-        for (const int i : {3, 0, 2, 1}) {  // in whatever order they are waited for
-            const Arrival arrival = transport.wait(receives[i]);
-            CHECK(arrival.bytes == 5000);
-            CHECK(arrival.tag == i % 2);
-            CHECK(is_message(places[i], 5000, other, rank, i));
+            for (const int i : {9, 8, 7, 5, 2, 1, 0, 4, 3, 6}) {  // 0, 3, 6 in turn, and 1, 4
+                if (!first) {
+                    begin(i);
+                }
+                INFO("receives begin " << (first ? "before" : "after") << " sends; message " << i);
+                const Arrival got = transport.wait(receives[i]);
+                CHECK((got.src == prev && got.tag == sent[i].second && got.bytes == 50));
+                CHECK(is_message(places[i], 50, prev, rank, i));
+            }
         }
     });
 }
@@ -254,8 +229,7 @@ TEST_CASE("tcp_transport fills receives in the order in which they were begun") 
 TEST_CASE("tcp_transport receives a shorter message, and refuses a longer one alone") {
     play({1, 2}, [](Transport& transport, int rank, int p) {
         const int other = p - 1 - rank;
-        for (const bool first :
-             {true, false}) {  // the receive is begun before the message is sent, or after
+        for (const bool first : {true, false}) {  // the receive is begun before the send, or after
             Bytes place(1000, std::byte{0xEE});
             Request receive;
             if (first) {
@@ -302,24 +276,6 @@ TEST_CASE("tcp_transport moves a message from the sender to its receive without 
             transport.send({}, 0, 0, 0);
             takes_no_more([&] { transport.wait(receive); });
             CHECK(is_message(place, kLong, 0, 1));
-        }
-    });
-}
-
-TEST_CASE("tcp_transport moves all that was begun, whatever is waited for") {
-    play({3}, [](Transport& transport, int rank, int) {
-        // rank 0 begins to send much to 1, and waits for 2, who first waits for 1, who waits for rank 0's message
-        if (rank == 0) {
-            const Bytes data = message(kLong, 0, 1);
-            const Request send = transport.isend(data, 1, 0, 0);
-            CHECK(arrives(transport, 3, 2));
-            transport.wait(send);
-        } else if (rank == 1) {
-            CHECK(arrives(transport, kLong, 0));
-            transport.send(message(2, 1, 2), 2, 0, 0);
-        } else {
-            CHECK(arrives(transport, 2, 1));
-            transport.send(message(3, 2, 0), 0, 0, 0);
         }
     });
 }
@@ -461,18 +417,6 @@ TEST_CASE("tcp_transport names a rank that has died, and goes on with the others
         REQUIRE(looked);
         CHECK(named);
     };
-    dies_at({
-        {"while the others look with test()", nothing, looks},
-        {"while the others are in wait()", nothing, receives},
-        {"while the others are in probe()", nothing, probes},
-        {"within a frame", part(sizeof(Frame) / 2), receives},
-        {"in the middle of the data", part(sizeof(Frame) + 600), receives},
-        {"in the middle of data that nobody has asked for", part(sizeof(Frame) + 600), probes},
-    });
-}
-
-TEST_CASE("tcp_transport ends a send to a rank that dies before it has read it") {
-    // within more than the kernel keeps between two ranks
     const auto reads_some = [](const Wire& wire, int) {
         CHECK(wire.hears(1'000'000).size() == 1'000'000);
     };
@@ -480,12 +424,18 @@ TEST_CASE("tcp_transport ends a send to a rank that dies before it has read it")
         const Request send = transport.isend(huge_data, kDead, 0, 0);
         CHECK(names_rank(kDead, [&] { transport.wait(send); }));
     };
-    dies_at({{"while the others send 100 MB", reads_some, sends}});
+    dies_at({
+        {"while the others look with test()", nothing, looks},
+        {"while the others are in wait()", nothing, receives},
+        {"while the others are in probe()", nothing, probes},
+        {"within a frame", part(sizeof(Frame) / 2), receives},
+        {"in the middle of the data", part(sizeof(Frame) + 600), receives},
+        {"in the middle of data that nobody has asked for", part(sizeof(Frame) + 600), probes},
+        {"while the others send 100 MB", reads_some, sends},
+    });
 }
 
-TEST_CASE(
-    "tcp_transport brings what was sent before a rank left, whatever that rank has not received"
-) {
+TEST_CASE("tcp_transport brings what was sent before a rank left, whatever it has not received") {
     // rank 1 leaves once a message has come that it does not receive, and no other is on its way there
     on_one([] {
         const Processes run = on_mesh(2, [](std::vector<net::Socket> sockets, int rank, int) {
@@ -568,33 +518,31 @@ TEST_CASE("tcp_transport refuses ranks that do not exist, and rows of sockets wi
 TEST_CASE("tcp_transport writes nothing into the places of receives when it is destroyed") {
     // rank 1 writes by hand the message that rank 0 has asked for: the rest of it when rank 0 makes no more calls
     on_one([] {
-        for (const std::size_t before : {std::size_t{0}, sizeof(Frame) + 400}) {
-            INFO("bytes of the message that came while the transport was used: " << before);
-            on_mesh(2, [&](std::vector<net::Socket> sockets, int rank, int) {
-                const std::string all = framed({0, 0, 1000}, message(1000, 1, 0));
-                if (rank == 1) {
-                    const Wire wire(std::move(sockets[0]));
-                    wire.says(all.substr(0, before));
-                    CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
-                    wire.says(all.substr(before));
-                    wire.comes();  // until rank 0 has gone
-                    return;
-                }
-                const Wire wire(net::Socket(dup(sockets[1].descriptor())));
-                Bytes place(1000, kUntouched);
-                Bytes place_before;
-                {
-                    TcpTransport transport(std::move(sockets), 0);
-                    wire.await(before);
-                    const Request receive = transport.irecv(place, 1, 0, 0);
-                    CHECK_FALSE(transport.test(receive));
-                    transport.send({}, 1, 0, 0);
-                    wire.await(all.size() - before);
-                    place_before = place;
-                }
-                INFO("the destructor has written into the place of a receive");
-                CHECK((place == place_before));
-            });
-        }
+        on_mesh(2, [&](std::vector<net::Socket> sockets, int rank, int) {
+            const std::string all = framed({0, 0, 1000}, message(1000, 1, 0));
+            constexpr std::size_t kBefore = sizeof(Frame) + 400;
+            if (rank == 1) {
+                const Wire wire(std::move(sockets[0]));
+                wire.says(all.substr(0, kBefore));
+                CHECK(wire.hears(sizeof(Frame)).size() == sizeof(Frame));
+                wire.says(all.substr(kBefore));
+                wire.comes();  // until rank 0 has gone
+                return;
+            }
+            const Wire wire(net::Socket(dup(sockets[1].descriptor())));
+            Bytes place(1000, kUntouched);
+            Bytes place_before;
+            {
+                TcpTransport transport(std::move(sockets), 0);
+                wire.await(kBefore);
+                const Request receive = transport.irecv(place, 1, 0, 0);
+                CHECK_FALSE(transport.test(receive));
+                transport.send({}, 1, 0, 0);
+                wire.await(all.size() - kBefore);
+                place_before = place;
+            }
+            INFO("the destructor has written into the place of a receive");
+            CHECK((place == place_before));
+        });
     });
 }
