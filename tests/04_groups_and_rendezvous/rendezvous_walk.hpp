@@ -41,11 +41,9 @@ inline Names names_of(const RendezvousState::Nodes& nodes) {
 }
 
 /// The heartbeats of a node, and whether it is a member; 0 if it is on no list.
-inline std::pair<std::int64_t, bool> count_of(
-    const RendezvousState& state, const std::string& name
-) {
-    const bool is_member = state.members.contains(name);
-    const auto& list = is_member ? state.members : state.waiting;
+inline std::pair<std::int64_t, bool> count_of(const RendezvousState& in, const std::string& name) {
+    const bool is_member = in.members.contains(name);
+    const auto& list = is_member ? in.members : in.waiting;
     return {list.contains(name) ? list.at(name) : 0, is_member};
 }
 
@@ -175,78 +173,78 @@ inline Verdict judged(
 
 /// What follows for a node from an action, which has changed nothing in the state.
 inline Verdict ended(RendezvousNode& node, const RendezvousState& state, Wish wish, Action action) {
+    using Phase = RendezvousNode::Phase;
     const std::string& name = node.view.name;
     const bool is_off = !state.members.contains(name) && !state.waiting.contains(name);
+    const auto broken = [&](const char* invariant) {
+        return Broken{invariant, name + " is told " + text_of(action) + ": " + text_of(state)};
+    };
     if (action == Action::done && wish == Wish::join) {
         const bool is_new = state.round > node.view.round;
         node.view.round = state.round;
-        node.phase = RendezvousNode::Phase::is_in;
+        node.phase = Phase::is_in;
         if (!is_new || std::ranges::count(state.ranks, name) != 1) {
-            return Broken{
-                "join ends in a newer round, in which the node has one rank",
-                name + " is told " + text_of(state)};
+            return broken("join ends in a newer round, in which the node has one rank");
         }
     } else if (action == Action::new_round) {
-        node.phase = RendezvousNode::Phase::joins;
+        node.phase = Phase::joins;
         node.view.deadline = kNever;
     } else if (action == Action::closed) {
-        node.phase = RendezvousNode::Phase::is_out;
+        node.phase = Phase::is_out;
         if (!state.closed) {
-            return Broken{"a rendezvous is closed by close alone", name + " is told closed"};
+            return broken("a rendezvous is closed by close alone");
         }
     } else if (action == Action::timed_out || (action == Action::done && wish == Wish::leave)) {
-        node.phase = RendezvousNode::Phase::is_out;
+        node.phase = Phase::is_out;
         if (!is_off) {
-            return Broken{
-                "who leaves or gives up is on no list any more", name + ": " + text_of(state)};
+            return broken("who leaves or gives up is on no list any more");
         }
     } else if (action == Action::done && wish == Wish::close) {
         node.closes = false;
         if (!state.closed) {
-            return Broken{"close closes the rendezvous", text_of(state)};
+            return broken("close closes the rendezvous");
         }
     }
     return {};
 }
 
-/// Whether nobody has anything to wait for any more: as many as can are in a round that holds, or
-/// know that there is none. Where fewer than min_nodes join, they wait.
+/// Whether nobody has anything to wait for any more: as many as can are in a round that holds, or know that there is none.
+/// Where fewer than min_nodes join, they wait.
 inline bool has_come_together(const RendezvousWorld& world) {
-    using Node = RendezvousNode;
+    using Phase = RendezvousNode::Phase;
     const RendezvousSettings& settings = world.nodes.front().view.settings;
-    const auto count = [&](auto&& of) {
-        return static_cast<int>(std::ranges::count_if(world.nodes, of));
-    };
-    const int busy = count([](const Node& node) {
-        return node.phase != Node::Phase::is_dead &&
-               (node.closes || node.phase == Node::Phase::leaves);
-    });
-    const int joining = count([](const Node& node) { return node.phase == Node::Phase::joins; });
-    const int in = count([&](const Node& node) {
-        return node.phase == Node::Phase::is_in && node.view.round == world.state.round;
-    });
-    const int all_in = count([](const Node& node) { return node.phase == Node::Phase::is_in; });
-    if (world.state.closed) {
-        return busy + joining == 0;
+    int joining = 0;
+    int in_this_round = 0;
+    int in_a_round = 0;
+    for (const RendezvousNode& node : world.nodes) {
+        if (node.phase == Phase::is_dead) {
+            continue;
+        }
+        if (node.closes || node.phase == Phase::leaves) {
+            return false;
+        }
+        const bool is_in = node.phase == Phase::is_in;
+        joining += node.phase == Phase::joins ? 1 : 0;
+        in_a_round += is_in ? 1 : 0;
+        in_this_round += is_in && node.view.round == world.state.round ? 1 : 0;
     }
-    const bool all_live = std::ssize(world.state.members) == in;
-    const bool is_full = in == std::min(joining + all_in, settings.max_nodes);
-    return busy == 0 && (joining + all_in < settings.min_nodes || (all_live && is_full));
+    if (world.state.closed) {
+        return joining == 0;
+    }
+    const int players = joining + in_a_round;
+    return players < settings.min_nodes || (std::ssize(world.state.members) == in_this_round &&
+                                            in_this_round == std::min(players, settings.max_nodes));
 }
 
 /// Which nodes play, and what may become of them.
 struct Cast {
-    /// What a node does before another one may be next: it looks once, and so others come between
-    /// its write and its next look; or it looks until there is nothing to write.
-    enum class Move { look, turn };
-
     int min = 1;
     int max = 1;
     Names names = {};
     int deaths = 0;   // so many die
     int endings = 0;  // so many times one leaves, closes the rendezvous, or comes to its deadline
-    bool is_late = false;  // another node may be first with its write: a compare_set is lost
-    Move move = Move::look;
+    bool is_late = false;   // another node may be first with its write: a compare_set is lost
+    bool in_turns = false;  // a node looks until there is nothing to write, and then another one
 };
 
 struct RendezvousEvent {
@@ -257,10 +255,9 @@ struct RendezvousEvent {
     Duration later{0};
 };
 
-/// A node may look at once, or a heartbeat later by its own clock; the cast says what else may
-/// happen. Counts and times of a world have no end, but what decides has: whether a count is another
-/// than the one that a node has noted, and for how many heartbeats it has been the same. Worlds that
-/// agree in that are one.
+/// A node may look at once, or a heartbeat later by its own clock; the cast says what else may happen. Counts and times
+/// of a world have no end, but what decides has: whether a count is another than the one that a node has noted, and for
+/// how many heartbeats it has been the same. Worlds that agree in that are one.
 class RendezvousGame {
   public:
     using Node = RendezvousNode;
@@ -269,8 +266,7 @@ class RendezvousGame {
     using Event = RendezvousEvent;
     using Kind = Event::Kind;
 
-    explicit RendezvousGame(Cast cast)
-        : cast_(std::move(cast)), looks_(cast_.move == Cast::Move::look ? 1 : 4) {
+    explicit RendezvousGame(Cast cast) : cast_(std::move(cast)), looks_(cast_.in_turns ? 4 : 1) {
         settings_ = nodes(cast_.min, cast_.max);
         settings_.heartbeat = settings_.poll = settings_.last_call = 1s;
         settings_.dead_after = 2s;
@@ -334,26 +330,23 @@ class RendezvousGame {
                 return {};
             case Kind::leaves:
                 node.phase = Phase::leaves;
-                ++world.endings;
-                return {};
+                break;
             case Kind::closes:
                 node.closes = true;
-                ++world.endings;
-                return {};
+                break;
             case Kind::ends:
                 node.view.deadline = 0s;
-                ++world.endings;
-                return {};
+                break;
             case Kind::looks:
-                return turn(world, event.node, event.later);
+                return turn(world, event.node, event.later, looks_);
             case Kind::looks_in_vain:
                 return look(world, event.node, event.later, true).verdict;
         }
+        ++world.endings;
         return {};
     }
 
-    /// If nothing else happens any more, and all look in turn, as many as can are soon in a round
-    /// that holds, or know that there is none. Where fewer than min_nodes join, they wait.
+    /// If nothing else happens any more, and all look in turn, they have soon come together.
     [[nodiscard]] Verdict judge(World world) const {
         std::vector<std::string> on_the_way;
         for (int turns = 0; turns < 20; ++turns) {
@@ -380,27 +373,18 @@ class RendezvousGame {
     }
 
     [[nodiscard]] std::string text(const World& world, const Event& event) const {
-        const Node& node = world.nodes[event.node];
-        const std::string& name = node.view.name;
-        const std::string when = event.later > 0s ? " 1 s later" : "";
-        const std::string what = node.view.looked ? " looks" : " comes, and looks";
-        switch (event.kind) {
-            case Kind::dies:
-                return name + " dies";
-            case Kind::asks:
-                return name + " asks for another round";
-            case Kind::leaves:
-                return name + " wants to leave";
-            case Kind::closes:
-                return name + " wants to close the rendezvous";
-            case Kind::ends:
-                return name + " comes to its deadline";
-            case Kind::looks:
-                return name + what + when;
-            case Kind::looks_in_vain:
-                return name + what + when + ", and loses its compare_set";
-        }
-        return "";
+        const NodeView& view = world.nodes[event.node].view;
+        const std::string looks = view.name + (view.looked ? " looks" : " comes, and looks") +
+                                  (event.later > 0s ? " 1 s later" : "");
+        const std::string of_kind[] = {
+            looks,
+            looks + ", and loses its compare_set",
+            view.name + " asks for another round",
+            view.name + " dies",
+            view.name + " wants to leave",
+            view.name + " wants to close the rendezvous",
+            view.name + " comes to its deadline"};
+        return of_kind[static_cast<int>(event.kind)];
     }
 
     [[nodiscard]] static std::string key(const World& world) { return key_of(world); }
@@ -411,10 +395,7 @@ class RendezvousGame {
         Verdict verdict;
     };
 
-    /// Lets a node look, once or until there is nothing to write.
-    Verdict turn(World& world, std::size_t i, Duration later) const {
-        return turn(world, i, later, looks_);
-    }
+    /// Lets a node look, so often at most, until there is nothing to write.
     Verdict turn(World& world, std::size_t i, Duration later, int looks) const {
         Looked looked = look(world, i, later, false);
         for (; looks > 1 && looked.action == Action::write && !looked.verdict; --looks) {
@@ -479,15 +460,14 @@ class RendezvousGame {
     /// Puts a new state in the place of the old one.
     Verdict written(World& world, const RendezvousState& after) const {
         const RendezvousState before = std::exchange(world.state, after);
-        const bool is_new = !before.complete() && after.complete();
         for (Node& node : world.nodes) {
             const std::string& name = node.view.name;
-            const bool is_member = after.members.contains(name);
             const bool has_rank = std::ranges::count(after.ranks, name) > 0;
-            if (node.phase == Phase::is_dead && is_new && has_rank && node.died_in != after.round) {
+            if (node.phase == Phase::is_dead && !before.complete() && has_rank &&
+                node.died_in != after.round) {
                 return Broken{"a dead node is in no later round", name + ": " + text_of(after)};
             }
-            node.died_in = is_member ? node.died_in : 0;
+            node.died_in = after.members.contains(name) ? node.died_in : 0;
         }
         return harness::judged(before, after, settings_);
     }
