@@ -23,10 +23,8 @@ using namespace dist::harness;
 
 namespace {
 
-using Recordings = std::vector<Recorded>;
-
 /// The client sends what PyTorch's sent, and gets what PyTorch's got. Stops at the first reply that is another one.
-void replays(const RawClient& client, const Recordings& calls) {
+void replays(const RawClient& client, const std::vector<Recorded>& calls) {
     for (const Recorded& one : calls) {
         INFO(one.call);
         REQUIRE(client.answers(one.request, one.reply));
@@ -94,7 +92,7 @@ TEST_CASE("the server answers a client of PyTorch 1.13 with the bytes of PyTorch
 
 TEST_CASE("requests may come several in one piece, and byte by byte") {
     on_one([] {
-        for (const Recordings& calls : {kPyTorch2, kPyTorch1}) {
+        for (const std::vector<Recorded>& calls : {kPyTorch2, kPyTorch1}) {
             std::string requests;
             std::string replies;
             for (const Recorded& one : calls) {
