@@ -55,11 +55,7 @@ TEST_CASE("a call takes a few operations, however many keys there are") {
                     store.erase(key + " or not") == false;
         }
         CHECK(right);
-        INFO(
-            "six calls for each of "
-            << keys << " keys took " << used_cpu_s() - begin_s
-            << " s of the processor's time: does a call go through all keys?"
-        );
+        INFO(keys << " keys in a second of the processor's time: does a call go through all keys?");
         CHECK(keys == kKeys);
     });
 }

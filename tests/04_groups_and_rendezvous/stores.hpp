@@ -1,6 +1,7 @@
 // Kinds of stores, calls of a store, threads that make them, and how a call ended.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -37,9 +38,6 @@ const std::vector<StoreKind>& stores_to_try();
 
 /// How long calls wait where a test does not wait for that: longer than becomes_true().
 constexpr Store::Duration kPatient = 10s;
-
-/// Longer than an int has milliseconds.
-constexpr Store::Duration kMonth = 24h * 30;
 
 /// Who has not returned now never will, or is wrong to.
 constexpr Store::Duration kWhile = 30ms;
@@ -81,13 +79,10 @@ inline std::string shown(const std::string& bytes) {
 }
 
 inline Comparison same_bytes(const std::string& got, const std::string& expected) {
-    std::size_t i = 0;
-    while (i < got.size() && i < expected.size() && got[i] == expected[i]) {
-        ++i;
-    }
+    const auto at = std::ranges::mismatch(got, expected).in1 - got.begin();
     return {
         got == expected, "expected " + shown(expected) + ", got " + shown(got) +
-                             ": they differ from byte " + std::to_string(i) + " on"};
+                             ": they differ from byte " + std::to_string(at) + " on"};
 }
 
 inline constexpr const char* kTimedOut = "dist::Timeout";
