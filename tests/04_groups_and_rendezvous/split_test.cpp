@@ -24,17 +24,17 @@ using namespace dist::harness;
 
 namespace {
 
+using Ints = std::vector<int>;
+
 /// What the ranks of one call give, by rank.
 struct Given {
     std::string what;
-    std::vector<int> colors;
-    std::vector<int> keys;
+    Ints colors;
+    Ints keys;
 };
 
 /// p ranks give these in turn: rank r the r-th, and from the first on again when there are no more.
-Given given(
-    const std::string& what, int p, const std::vector<int>& colors, const std::vector<int>& keys
-) {
+Given given(const std::string& what, int p, const Ints& colors, const Ints& keys) {
     Given all{what, {}, {}};
     for (std::size_t r = 0; r < static_cast<std::size_t>(p); ++r) {
         all.colors.push_back(colors[r % colors.size()]);
@@ -44,8 +44,8 @@ Given given(
 }
 
 /// The members of rank r's group, in their order.
-std::vector<int> members(const Given& given, int r) {
-    std::vector<int> ranks;
+Ints members(const Given& given, int r) {
+    Ints ranks;
     for (int other = 0; other < std::ssize(given.colors); ++other) {
         if (given.colors[other] == given.colors[r] && given.colors[r] != MPI_UNDEFINED) {
             ranks.push_back(other);
@@ -59,17 +59,17 @@ constexpr auto kFirst = std::views::take(17);  // as many of many ranks are told
 constexpr auto kTurn = std::views::take(5);    // as many colors and keys: most come again then
 
 /// Why the ranks of a group are likely to be these.
-std::string suspect(const std::vector<int>& got, const std::vector<int>& expected) {
-    std::vector<int> by_rank = expected;
+std::string suspect(const Ints& got, const Ints& expected) {
+    Ints by_rank = expected;
     std::ranges::sort(by_rank);
     if (got == by_rank) {
         return ": that is the order of the communicator, as if all keys were equal";
     }
-    if (std::ranges::equal(got, std::vector<int>(expected.rbegin(), expected.rend()))) {
+    if (std::ranges::equal(got, Ints(expected.rbegin(), expected.rend()))) {
         return ": that is the other way around: the smallest key comes first, and of equal ones "
                "the lower rank";
     }
-    std::vector<int> sorted = got;
+    Ints sorted = got;
     std::ranges::sort(sorted);
     if (sorted == by_rank) {
         return ": the right ranks in another order. Keys are any ints, and of equal ones the lower "
@@ -81,7 +81,7 @@ std::string suspect(const std::vector<int>& got, const std::vector<int>& expecte
 }
 
 /// "expected ranks 2, 0, got 0, 2: ..."; of many the first.
-Comparison same_members(const std::vector<int>& got, const std::vector<int>& expected) {
+Comparison same_members(const Ints& got, const Ints& expected) {
     return {
         got == expected,
         text("expected ranks ", expected | kFirst, "; got ", got | kFirst, suspect(got, expected))};
@@ -89,7 +89,7 @@ Comparison same_members(const std::vector<int>& got, const std::vector<int>& exp
 
 /// Is this rank's group as the call must make it?
 Comparison same_group(const Group& group, const Given& given, int r) {
-    const std::vector<int> expected = members(given, r);
+    const Ints expected = members(given, r);
     if (group.ranks() != expected) {
         return same_members(group.ranks(), expected);
     }
@@ -203,10 +203,8 @@ Comparison tells(const std::string& told, int rank, const std::string& own, int 
         const bool named = told.find(text("rank ", r)) != std::string::npos;
         if (named != (r == rank)) {
             return {
-                false, text(
-                           "rank ", rank,
-                           " is the first that makes another call than rank 0; got \"", got, "\""
-                       )};
+                false,
+                text("rank ", rank, " is the first that makes another call; got \"", got, "\"")};
         }
     }
     return {
@@ -246,8 +244,8 @@ TEST_CASE("ordered_members orders the ranks of a color by their keys, and equal 
 
 TEST_CASE("ordered_members refuses other numbers of keys than of colors") {
     on_ranks({1}, [](const Communicator&) {
-        const std::vector<int> three = {1, 0, 1};
-        const std::vector<int> two = {1, 0};
+        const Ints three = {1, 0, 1};
+        const Ints two = {1, 0};
         CHECK_THROWS_AS(ordered_members(1, three, two), std::invalid_argument);
         CHECK_THROWS_AS(ordered_members(1, two, three), std::invalid_argument);
     });
@@ -342,14 +340,12 @@ TEST_CASE("messages of two groups and of the communicator never meet, whichever 
         const Group second = groups.split("second", 1, 0);
         const auto numbers = [](int which) { return input(5, 0, which); };
         if (comm.rank() == 0) {  // all three are under way, with tag 7 each
-            MPI_Request requests[2];
+            MPI_Request sends[2];
             const std::vector<float> data[] = {numbers(0), numbers(1)};
-            MPI_Isend(data[0].data(), 5, MPI_FLOAT, 1, 7, comm.handle(), &requests[0]);
-            MPI_Isend(
-                data[1].data(), 5, MPI_FLOAT, 1, Group::kTags + 7, comm.handle(), &requests[1]
-            );
+            MPI_Isend(data[0].data(), 5, MPI_FLOAT, 1, 7, comm.handle(), &sends[0]);
+            MPI_Isend(data[1].data(), 5, MPI_FLOAT, 1, Group::kTags + 7, comm.handle(), &sends[1]);
             second.send(numbers(2), 1, 7);
-            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
         } else if (comm.rank() == 1) {
             std::vector<float> got[] = {poison(5), poison(5), poison(5)};
             second.recv(got[2], 0, 7);
@@ -374,14 +370,12 @@ TEST_CASE("a group's recv takes the message of the rank it was asked for") {
         for (int src = group.size() - 1; src > 0; --src) {
             auto got = poison(5);
             group.recv(got, src, 7);
-            std::vector<Suspicion> others;
-            for (int other = 1; other < group.size(); ++other) {
-                others.push_back(
-                    {input(5, other), text("that is the message of the group's rank ", other)}
-                );
+            std::vector<Suspicion> known;
+            for (int r = 1; r < group.size(); ++r) {
+                known.push_back({input(5, r), text("that is the message of the group's rank ", r)});
             }
             INFO("all other ranks send to the group's rank 0, which receives from " << src);
-            CHECK(same(got, input(5, src), 0, others));
+            CHECK(same(got, input(5, src), 0, known));
         }
     });
 }
@@ -450,9 +444,7 @@ TEST_CASE("split names the first rank that makes another call, on every rank") {
             for (int other = 1; other < comm.size(); ++other) {
                 const std::string own = comm.rank() < other ? first : second;
                 const Answer got = answer(comm, [&] { groups.split(own, 0, 0); });
-                INFO(
-                    "names " << what << ": rank 0 gives one, ranks from " << other << " on another"
-                );
+                INFO("names " << what << ": one of rank 0, another from rank " << other << " on");
                 INFO("it must throw dist::Error on every rank, also where the call is right");
                 CHECK(got.what == kError);
                 if (got.what == kError) {
@@ -495,8 +487,7 @@ TEST_CASE("split refuses a negative color, and that call does not count") {
             const auto call = [&] { groups.split("all", color, 0); };
             refuses(comm, what, call);
             refuses(
-                comm, what + " on the last rank", call, [] { return Comparison(); },
-                {comm.size() - 1}
+                comm, what + ", last rank", call, [] { return Comparison(); }, {comm.size() - 1}
             );
         }
         INFO("the calls before were refused: this one is the first that counts");
