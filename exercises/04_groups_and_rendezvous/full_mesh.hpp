@@ -18,7 +18,7 @@ namespace dist {
 /// store    the same for all `size` processes; no other ones use these keys of it.
 /// rank     0 <= rank < size, another one in each process.
 /// address  of this machine, as the others reach it.
-/// timeout  for how long it waits for all the others together: for ever with Duration::max(), and also through signals.
+/// timeout  for how long it waits for all the others together: for ever with Duration::max().
 ///
 /// Returns  the sockets by rank; none at this rank's own place. Whether their calls wait is as connect_to and
 ///          accept_from leave it.

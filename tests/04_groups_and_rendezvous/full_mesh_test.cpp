@@ -4,26 +4,22 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <deque>
 #include <fcntl.h>
 #include <functional>
 #include <future>
 #include <map>
-#include <mutex>
-#include <poll.h>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "course/runtime/clock.hpp"
 #include "exercises/04_groups_and_rendezvous/hash_store.hpp"
+#include "tests/04_groups_and_rendezvous/store_wire.hpp"
 #include "tests/harness/harness.hpp"
-#include "tests/harness/network/faulty_network.hpp"
 #include "tests/harness/words/errors.hpp"
 #include "tests/harness/words/this_process.hpp"
-#include "tests/harness/words/wire.hpp"
 #include "tests/harness/world/world.hpp"
 
 using namespace dist;
@@ -46,8 +42,7 @@ class Rank {
     )
         : store_(store),
           key_(text("mesh/", rank)),
-          sockets_(std::async(std::launch::async, [=, this, &store] {
-              thread_ = pthread_self();
+          sockets_(std::async(std::launch::async, [=, &store] {
               return full_mesh(store, rank, size, address, timeout);
           })) {}
 
@@ -64,33 +59,28 @@ class Rank {
         return wires;
     }
 
-    /// Where this rank says that it listens.
+    /// Where this rank says that it listens: ADDRESS:PORT.
     std::string address() {
-        while (!store_.check({key_}) && !is_over()) {
+        while (!store_.check({key_})) {
+            if (is_over()) {
+                end();
+                throw Error("a rank does not say where it listens, under mesh/RANK");
+            }
             nap(1);
-        }
-        if (!store_.check({key_})) {
-            end();
-            throw Error("a rank does not say where it listens, as ADDRESS:PORT under mesh/RANK");
         }
         return store_.get(key_);
     }
 
     int port() {
         const std::string at = address();
-        const std::size_t colon = at.rfind(':');
         INFO("a rank says where it listens, as ADDRESS:PORT. It says: " << at);
-        REQUIRE(colon != std::string::npos);
-        return std::stoi(at.substr(colon + 1));
+        REQUIRE(at.find(':') != std::string::npos);
+        return std::stoi(at.substr(at.rfind(':') + 1));
     }
-
-    /// As if the signal had come to the process, and to this thread of it.
-    void interrupt(int signal) { pthread_kill(thread_, signal); }
 
   private:
     Store& store_;
     std::string key_;
-    std::atomic<pthread_t> thread_ = {};
     std::future<std::vector<net::Socket>> sockets_;
 };
 
@@ -122,54 +112,18 @@ Comparison names(Rank& rank, int missing) {
     return throws_error([&] { rank.end(); }, {text("rank ", missing)});
 }
 
-/// Whether others can connect to this machine by that address.
-bool is_of_this_machine(const std::string& address) {
-    const net::Socket listener = net::listen_on(0);
-    return error_of([&] { net::connect_to(address, net::local_port(listener), kLongest); }).empty();
-}
-
-/// A store that sends each rank through a network: where another one listens, it finds an edge that leads there.
-class Detour : public HashStore {
-  public:
-    Detour(FaultyNetwork& network, Faults faults)
-        : HashStore(kLongest), network_(network), faults_(faults) {}
-
-    std::string get(const std::string& key) override {
-        const std::string at = HashStore::get(key);
-        const std::scoped_lock guard(lock_);
-        ++calls["get"];
-        if (!edges.contains(key)) {
-            edges[key] = network_.edge_to(std::stoi(at.substr(at.rfind(':') + 1)), faults_);
-            prepare(edges[key]);
-        }
-        return text("127.0.0.1:", edges[key]);
-    }
-    void set(const std::string& key, const std::string& value) override {
-        count("set");
-        HashStore::set(key, value);
-    }
+/// Counts how often it is asked for a key.
+struct CountingStore : HashStore {
+    using HashStore::HashStore;
+    std::string get(const std::string& key) override { return ++asked, HashStore::get(key); }
     bool check(const std::vector<std::string>& keys) override {
-        count("check");
-        return HashStore::check(keys);
+        return ++asked, HashStore::check(keys);
     }
     void wait(const std::vector<std::string>& keys, Duration timeout) override {
-        count("wait");
+        ++asked;
         HashStore::wait(keys, timeout);
     }
-
-    std::function<void(int edge)> prepare = [](int) {};  // before anybody connects to it
-    std::map<std::string, int> edges = {};               // by key
-    std::map<std::string, int> calls = {};               // how often each was made
-
-  private:
-    void count(const std::string& call) {
-        const std::scoped_lock guard(lock_);
-        ++calls[call];
-    }
-
-    FaultyNetwork& network_;
-    Faults faults_;
-    std::mutex lock_;
+    std::atomic<int> asked = 0;
 };
 
 }  // namespace
@@ -189,28 +143,18 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
                 mesh.push_back(rank.end());
                 REQUIRE(std::ssize(mesh.back()) == p);
             }
-            {
-                INFO("sockets of all ranks together: two for each pair");
-                CHECK(entries("fd") - before == p * (p - 1));
-            }
+            CHECK(entries("fd") - before == p * (p - 1));  // two for each pair
             for (int a = 0; a < p; ++a) {
-                INFO("the sockets of rank " << a << " of " << p);
                 CHECK_FALSE(mesh[a][a]);
-                for (int b = 0; b < p; ++b) {
-                    if (a != b) {
-                        INFO("the one of rank " << b << ": it is there, and its calls wait");
-                        REQUIRE(mesh[a][b]);
-                        CHECK((fcntl(mesh[a][b].descriptor(), F_GETFL) & O_NONBLOCK) == 0);
-                        say(mesh[a][b], 1000 * a + b);
+                for (int b = 0; b < a; ++b) {
+                    INFO("a socket of ranks " << a << " and " << b << ": its calls wait");
+                    for (const auto& [one, other] : {std::pair{a, b}, {b, a}}) {
+                        REQUIRE(mesh[one][other]);
+                        CHECK((fcntl(mesh[one][other].descriptor(), F_GETFL) & O_NONBLOCK) == 0);
+                        say(mesh[one][other], 100 * one + other);
                     }
-                }
-            }
-            for (int a = 0; a < p; ++a) {
-                for (int b = 0; b < p; ++b) {
-                    if (a != b) {
-                        INFO("the first number that comes from rank " << b << " to rank " << a);
-                        CHECK(hears(mesh[a][b], 1000 * b + a));
-                    }
+                    REQUIRE(hears(mesh[a][b], 100 * b + a));
+                    REQUIRE(hears(mesh[b][a], 100 * a + b));
                 }
             }
         }
@@ -219,10 +163,7 @@ TEST_CASE("full_mesh connects every rank with every other one, each pair by one 
 
 TEST_CASE("full_mesh says in the store where a rank listens") {
     on_one([] {
-        for (const std::string address : {"localhost", "::1"}) {
-            if (!is_of_this_machine(address)) {
-                continue;  // it has no IPv6
-            }
+        for (const std::string& address : other_addresses()) {
             INFO("the address of rank 0 is " << address);
             HashStore store(kLongest);
             Rank lower(store, 0, 2, kLongest, address);
@@ -314,27 +255,6 @@ TEST_CASE("full_mesh waits for ranks that come late") {
     });
 }
 
-TEST_CASE("full_mesh goes on waiting when a signal was handled") {
-    on_one([] {
-        struct sigaction handled = {};
-        struct sigaction before = {};
-        handled.sa_handler = [](int) {};
-        sigaction(SIGWINCH, &handled, &before);
-        HashStore store(kLongest);
-        Rank rank(store, 0, 2);
-        const int port = rank.port();
-        for (int i = 0; i < 20 && !rank.is_over(); ++i) {
-            nap(10);
-            rank.interrupt(SIGWINCH);
-        }
-        INFO("rank 0 waits for rank 1, and handles a signal meanwhile");
-        std::deque<Wire> open;
-        connect_if_it_listens(port, 1, open);
-        CHECK(without_error(rank));
-        sigaction(SIGWINCH, &before, nullptr);
-    });
-}
-
 TEST_CASE("full_mesh names a rank that does not come, on both sides, and leaves nothing open") {
     on_one([] {
         for (const int missing : {0, 1, 2}) {
@@ -352,38 +272,18 @@ TEST_CASE("full_mesh names a rank that does not come, on both sides, and leaves 
     });
 }
 
-TEST_CASE("full_mesh names a rank that dies at any moment while the others connect") {
+TEST_CASE("full_mesh names a rank that dies while the others connect") {
     on_one([] {
-        // of ranks 0, 1, 2 it is 1: a few sockets, which are closed
-        const auto listen = [](Store& store) {
-            net::Socket listener = net::listen_on(0);
-            store.set("mesh/1", text("127.0.0.1:", net::local_port(listener)));
-            return listener;
-        };
+        // of ranks 0, 1, 2 it is 1
         const std::map<std::string, std::function<void(Store & store, int port_of_0)>> moments = {
-            {"before it says where it listens", [](Store&, int) {}},
-            {"before rank 2 connects to it", [&](Store& store, int) { listen(store); }},
-            {"before it accepts rank 2",
-             [&](Store& store, int) { CHECK(Wire(listen(store)).comes()); }},
+            {"before rank 2 connects to it",
+             [](Store& store, int) {
+                 const int port = net::local_port(net::listen_on(0));  // nobody listens any more
+                 store.set("mesh/1", text("127.0.0.1:", port));
+             }},
             {"before it says its rank", [](Store&, int port) { Wire(port).closes(); }},
             {"within the four bytes of its rank",
-             [](Store&, int port) { Wire(port).says(in_memory(1).substr(0, 2)); }},
-            {"after it has said its rank", [](Store&, int port) { connect(port, 1); }},
-        };
-        /// By an Error that names rank 1, or by the end of the connection with it. Rank 0 may name rank 2, which has given up.
-        const auto learns = [](Rank& rank, const std::string& or_names) -> Comparison {
-            bool has_ended = false;
-            const std::string error = error_of([&] {
-                const std::vector<Wire> wires = rank.end();
-                has_ended = wires.size() == 3 && wires[1] && wires[1].has_ended();
-            });
-            const bool is_named = error.find("rank 1") != std::string::npos ||
-                                  error.find(or_names) != std::string::npos;
-            return {
-                has_ended || is_named,
-                error.empty() ? "it threw nothing, and has no socket of rank 1 that has ended"
-                              : "the text has to name rank 1, and is: " + error};
-        };
+             [](Store&, int port) { Wire(port).says(in_memory(1).substr(0, 2)); }}};
         for (const auto& [when, does] : moments) {
             INFO("rank 1 of three dies " << when);
             const long descriptors = entries("fd");
@@ -393,8 +293,8 @@ TEST_CASE("full_mesh names a rank that dies at any moment while the others conne
                 Rank lower(store, 0, 3, kShort);
                 Rank higher(store, 2, 3, kShort);
                 does(store, lower.port());
-                CHECK(learns(lower, "rank 2"));
-                CHECK(learns(higher, "rank 1"));
+                CHECK(throws_error([&] { lower.end(); }, {"rank "}));  // or 2, which has given up
+                CHECK(names(higher, 1));
             }
             CHECK(entries("fd") == descriptors);
             CHECK(becomes_true([&] { return entries("task") == threads; }));
@@ -424,68 +324,21 @@ TEST_CASE("full_mesh waits for all together as long as the timeout, whoever else
     });
 }
 
-TEST_CASE("full_mesh connects through a network that passes on single bytes, and delays them") {
+TEST_CASE("full_mesh asks the store for each lower rank once, and reads four bytes one by one") {
     on_one([] {
-        constexpr int kRanks = 4;
-        FaultyNetwork network(seed());
-        Detour store(network, {.most_piece = 1, .most_delay_us = 5000});
-        std::deque<Rank> ranks;
-        for (int r = 0; r < kRanks; ++r) {
-            ranks.emplace_back(store, r, kRanks);
-        }
-        std::vector<std::vector<Wire>> mesh;
-        for (Rank& rank : ranks) {
-            INFO("a rank whose four bytes come one by one, and those of all others");
-            const std::string error = error_of([&] { mesh.push_back(rank.end()); });
-            REQUIRE(error == "");
-        }
-        constexpr int kPairs = kRanks * (kRanks - 1) / 2;
-        std::map<std::string, int> most = {{"set", kRanks}, {"wait", kPairs}, {"get", kPairs}};
-        for (const auto& [call, times] : store.calls) {
-            INFO("all ranks together called " << call << " of the store");
-            CHECK(times <= most[call]);
-        }
-        for (int high = 0; high < kRanks; ++high) {
-            for (int low = 0; low < high; ++low) {
-                INFO("ranks " << high << " and " << low);
-                say(mesh[high][low], 100 * high + low);
-                say(mesh[low][high], 100 * low + high);
-                CHECK(hears(mesh[low][high], 100 * high + low));
-                CHECK(hears(mesh[high][low], 100 * low + high));
-            }
-        }
-        for (int low = 0; low + 1 < kRanks; ++low) {
-            INFO("the connections of all higher ranks to rank " << low);
-            const int higher = kRanks - 1 - low;
-            const Carried carried = network.carried(store.edges[text("mesh/", low)]);
-            CHECK(carried.connections == higher);
-            CHECK(carried.bytes[Way::there] == 8 * higher);
-            CHECK(carried.bytes[Way::back] == 4 * higher);
-        }
-    });
-}
-
-TEST_CASE("full_mesh names a rank that connects, and of whose four bytes not all arrive") {
-    on_one([] {
-        const std::map<std::string, std::function<void(FaultyNetwork&, int edge)>> faults = {
-            {"its way is cut", [](auto& network, int edge) { network.cut(edge, Way::there); }},
-            {"its bytes are lost",
-             [](auto& network, int edge) { network.drop(edge, Way::there, 4); }},
-            {"three of its bytes are lost",
-             [](auto& network, int edge) { network.drop(edge, Way::there, 3); }},
-            {"its connection is reset after two bytes",
-             [](auto& network, int edge) { network.reset_after(edge, Way::there, 2); }},
-        };
-        for (const auto& [what, fault] : faults) {
-            INFO("rank 1 connects, and " << what);
-            FaultyNetwork network(seed());
-            Detour store(network, {});
-            store.prepare = [&](int edge) { fault(network, edge); };
-            Rank lower(store, 0, 2, kShort);
-            Rank higher(store, 1, 2, kShort);
-            CHECK(names(lower, 1));
-            error_of([&] { higher.end(); });  // it may have left before
-        }
+        CountingStore store(kLongest);
+        const net::Socket listener = net::listen_on(0);
+        Rank rank(store, 1, 3);
+        const int port = rank.port();
+        store.asked = 0;
+        nap(100);
+        store.set("mesh/0", text("127.0.0.1:", net::local_port(listener)));
+        const Wire rank_2(port);
+        rank_2.says_single(in_memory(std::uint32_t{2}), 10ms);
+        INFO("the four bytes of rank 2 come one by one, with 10 ms in between");
+        CHECK(without_error(rank));
+        INFO("calls of wait, get and check by rank 1, while rank 0 was late to listen");
+        CHECK(store.asked <= 2);
     });
 }
 
@@ -512,9 +365,7 @@ TEST_CASE("full_mesh refuses a rank that does not exist before it does anything"
     on_one([] {
         for (const auto& [rank, size] : {std::pair{-1, 3}, {3, 3}, {0, 0}, {0, -1}}) {
             HashStore store(kShort);
-            CHECK_THROWS_AS(
-                full_mesh(store, rank, size, "127.0.0.1", kShort), std::invalid_argument
-            );
+            CHECK_THROWS_AS(full_mesh(store, rank, size, "here", kShort), std::invalid_argument);
             CHECK(store.num_keys() == 0);
         }
     });
