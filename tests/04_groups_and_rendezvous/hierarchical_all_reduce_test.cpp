@@ -231,11 +231,12 @@ TEST_CASE("hierarchical_all_reduce sends a node's chunks to other nodes, and eac
                     "A rank talks to its two neighbours on the node's ring, in chunks of n / L, "
                     "and to its two neighbours across, in parts of its own chunk."
                 );
-                CHECK(within(
+                const Comparison spent_by_edge = within(
                     sent_by_node(recorded_messages(comm), r, per),
                     ring(chunk, in_node, per, r - in_node, 1),
                     ring(part, r / per, comm.size() / per, in_node, per)
-                ));
+                );
+                CHECK(spent_by_edge);
             }
         );
     }

@@ -20,6 +20,7 @@
 
 using namespace dist;
 using namespace dist::harness;
+using std::async, std::launch;
 
 namespace {
 
@@ -81,11 +82,6 @@ Comparison is_done(Transport& transport, const Request& request) {
         nap(1);
     }
     return {false, "1000 looks with test(), a millisecond apart, moved nothing"};
-}
-
-/// Runs `body` beside the test, whose own thread checks what comes of it: Catch2 allows no other.
-std::future<Comparison> in_a_thread(std::function<Comparison()> body) {
-    return std::async(std::launch::async, std::move(body));
 }
 
 /// A message as it stands on the wire.
@@ -329,11 +325,11 @@ TEST_CASE("tcp_transport serves threads: none keeps another one waiting") {
     play({2}, [](Transport& transport, int rank, int) {
         const int other = 1 - rank;
         // one thread waits for what comes last, while others send and receive much
-        auto last = in_a_thread([&] { return arrives(transport, 4, other, 9, 0, 9); });
+        auto last = async(launch::async, [&] { return arrives(transport, 4, other, 9, 0, 9); });
         nap(30);
         std::vector<std::future<Comparison>> threads;
         for (int group = 0; group < 3; ++group) {
-            threads.push_back(in_a_thread([&, group] {
+            threads.push_back(async(launch::async, [&, group] {
                 Comparison first_wrong;
                 for (int i = 0; i < 20; ++i) {
                     const std::size_t n = i == 0 ? kLong / 4 : 1000;
@@ -357,7 +353,7 @@ TEST_CASE("tcp_transport serves threads: none keeps another one waiting") {
 TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has begun") {
     play({2}, [](Transport& transport, int rank, int) {
         if (rank == 0) {
-            auto sleeper = in_a_thread([&] { return arrives(transport, 1, 1, 1); });
+            auto sleeper = async(launch::async, [&] { return arrives(transport, 1, 1, 1); });
             nap(50);
             const Bytes data = message(kLong, 0, 1);
             const Request send = transport.isend(data, 1, 0, 0);
@@ -372,7 +368,7 @@ TEST_CASE("tcp_transport wakes a thread that sleeps for what another one has beg
 
 TEST_CASE("tcp_transport brings what a rank sends to itself to the thread that waits for it") {
     play({1, 2}, [](Transport& transport, int rank, int) {
-        auto sleeper = in_a_thread([&] { return arrives(transport, 5000, rank); });
+        auto sleeper = async(launch::async, [&] { return arrives(transport, 5000, rank); });
         nap(50);
         transport.send(message(5000, rank, rank), rank, 0, 0);
         CHECK(sleeper.get());
@@ -485,10 +481,9 @@ TEST_CASE("tcp_transport writes a frame and the data, and reads what comes byte 
                 return;
             }
             const Wire wire(std::move(sockets[0]));
-            const std::string expected =
-                framed({7, -3, 5}, message(5, 0, 1)) + framed({8, 0, 0}, {});
-            CHECK(same_on_wire(wire.hears(expected.size()), expected));
-            wire.says_single(expected, std::chrono::microseconds(500));
+            const std::string sent = framed({7, -3, 5}, message(5, 0, 1)) + framed({8, 0, 0}, {});
+            CHECK(same_on_wire(wire.hears(sent.size()), sent));
+            wire.says_single(sent, std::chrono::microseconds(500));
             CHECK(wire.hears(1) == "");  // it sends nothing else, and closes the connection
         });
     });
