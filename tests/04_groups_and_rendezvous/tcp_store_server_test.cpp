@@ -389,7 +389,7 @@ TEST_CASE("a queue gives what was pushed first, wakes up one that waits, and cou
         client.asks("0e <2>'/q' <1>'1' 0e <2>'/q' <0> 0e <2>'/q' <1>'3'");
         REQUIRE(client.answers("10 <2>'/q'", "<3>"));
         CHECK(client.answers("05 <1> <2>'/q'", "00"));
-        INFO("a queue is no key for num_keys, list_keys, get and erase");
+        INFO("of a queue, which is no key for num_keys, list_keys, get and erase");
         CHECK(client.answers("07 11 03 <2>'/q' 08 <2>'/q'", "<0> <0> <0> <0>"));
         CHECK(client.answers("0f <2>'/q' 0f <2>'/q' 0f <2>'/q'", "<1> <1>'1' <1> <0> <1> <1>'3'"));
         CHECK(client.answers("05 <1> <2>'/q'", "01"));
