@@ -398,6 +398,7 @@ TEST_CASE("a group's send and recv refuse ranks and tags that it does not have")
             const int other = (group.rank() + 1) % group.size();
             refused("tag -1", group, other, -1);
             refused("tag kTags", group, other, Group::kTags);
+            refused("tag kTags + 1", group, other, Group::kTags + 1);
         }
     });
 }
