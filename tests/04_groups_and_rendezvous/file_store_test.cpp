@@ -386,6 +386,9 @@ TEST_CASE("threads that share an object read what is new once") {
         for (Caller& caller : callers) {
             CHECK(caller.end().text == "0");
         }
+        INFO("then another store sets a key");
+        store_in(path).set("after", "1");
+        CHECK(value_of(*store, "after") == "\"1\"");
     });
 }
 
