@@ -337,20 +337,23 @@ TEST_CASE("the table tells all that wait for a worker that is gone, at once") {
 
 TEST_CASE("what a worker has pushed counts, also if it is gone then; what it cannot make is told") {
     on_one([] {
-        INFO("what the readers were given, in the order of their calls");
+        INFO("what the readers were given, in the order of their calls, after a first step");
         Tried tried(3);
-        tried.push(0, 0);
-        tried.pull(0, 1);
-        tried.pull(2, 2);
-        tried.push(2, 0);
-        tried.table.leave(2, "it is gone");
-        CHECK(tried.told == Told{"nothing", "it is gone"});
-        tried.pull(1, 0);
-        tried.push(1, 0);
-        CHECK(tried.told == Told{"version 1", "it is gone", "version 0"});
+        for (int worker = 0; worker < 3; ++worker) {
+            tried.push(worker, 0);
+        }
         tried.push(0, 1);
         tried.pull(0, 2);
-        CHECK(tried.told == Told{"version 1", "it is gone", "version 0", "it is gone"});
+        tried.pull(2, 3);
+        tried.push(2, 1);
+        tried.table.leave(2, "it is gone");
+        CHECK(tried.told == Told{"nothing", "it is gone"});
+        tried.pull(1, 1);
+        tried.push(1, 1);
+        CHECK(tried.told == Told{"version 2", "it is gone", "version 1"});
+        tried.push(0, 2);
+        tried.pull(0, 3);
+        CHECK(tried.told == Told{"version 2", "it is gone", "version 1", "it is gone"});
     });
 }
 
