@@ -209,7 +209,6 @@ Ended run(
         std::array<pollfd, 2> ready = {{{report.end[0], POLLIN, 0}, {output.end[0], POLLIN, 0}}};
         poll(ready.data(), open ? 2U : 1U, kPollEveryMs);
         if (ready[0].revents != 0) {
-            open = open && drain(output.end[0], ended);
             waitpid(keeper, &status, 0);
             break;
         }

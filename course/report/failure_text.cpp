@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "course/judge/explain.hpp"
 #include "course/report/drawing.hpp"
@@ -34,7 +35,7 @@ const std::string& expansion_of(const Failure& failure) {
 
 /// Whether a value that the expression only names says its own sentence: "CHECK( result )" adds nothing to it.
 bool says_all(const Failure& failure) {
-    static const std::string kOpen = "CHECK( ";
+    constexpr std::string_view kOpen = "CHECK( ";
     const std::string_view name = std::string_view(failure.expression)
                                       .substr(std::min(kOpen.size(), failure.expression.size()));
     const auto in_name = [](char c) {
