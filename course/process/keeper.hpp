@@ -23,7 +23,7 @@ struct Kept {
 using IsKnown = std::function<bool(pid_t)>;
 
 /// Forks a keeper. It turns a process of its own group into the program by `become`, waits until that
-/// has ended, ends what is left, writes a Kept to `report`, and exits. SIGTERM to the keeper, or the
+/// has ended, gives what is left four seconds to end by itself, ends it, writes a Kept to `report`, and exits. SIGTERM to the keeper, or the
 /// end of this process, ends the program: kindly, then not. SIGUSR1 ends it at once. Returns -1 where there is no fork.
 /// Known processes, and their parents, are ended as others are, and not counted.
 pid_t fork_keeper(
